@@ -94,14 +94,11 @@ static void
 end_name(const char *board)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID};
 	bool		windows = lb_windows_prefix(board) >= 0;
 	bool		other = !windows && strcmp(board, LB_GLOBAL) != 0;
 	const char *family = other ? psprintf("%s/", board) : board;
-	Datum		values[1];
 
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	lb_hidden_end(board);
 	if (!windows && lb_leaderboard_find(board, strlen(board)) == NULL)
 	{
@@ -113,10 +110,9 @@ end_name(const char *board)
 		lb_limits_end(family, true);
 	if (other || windows)
 		lb_windows_end(family);
-	values[0] = CStringGetTextDatum(board);
 	if (other)
-		(void) lb_own_run(&plan, "DELETE FROM @.lb_leaderboard WHERE name OPERATOR(pg_catalog.=) $1",
-						  1, types, values, NULL);
+		(void) lb_own_exec(&plan, "DELETE FROM @.lb_leaderboard WHERE name OPERATOR(pg_catalog.=) $1",
+						   LB_ARGS(lb_arg_text(board)));
 	SPI_finish();
 }
 
@@ -244,19 +240,14 @@ lb_on_drop(PG_FUNCTION_ARGS)
 	}
 	if (ngone > 0)
 	{
-		Oid			types[] = {INT4ARRAYOID};
-		Datum		values[1];
-
-		values[0] = lb_make_array(INT4OID, gone, NULL, ngone);
-		if (SPI_connect() != SPI_OK_CONNECT)
-			elog(ERROR, "SPI_connect failed");
+		SPI_connect();
 
 		/*
 		 * All at once: after each statement, every session reads lb_board
 		 * again.
 		 */
-		(void) lb_own_run_latest("DELETE FROM @.lb_board WHERE id OPERATOR(pg_catalog.=) ANY ($1)",
-								 1, types, values, NULL);
+		(void) lb_own_exec_latest("DELETE FROM @.lb_board WHERE id OPERATOR(pg_catalog.=) ANY ($1)",
+								  LB_ARGS(lb_arg_array(INT4OID, gone, ngone)));
 		if (lb_distributed != NULL)
 			lb_distributed->dropped(sources, ngone);
 		SPI_finish();

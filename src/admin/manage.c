@@ -64,14 +64,10 @@ PG_FUNCTION_INFO_V1(lb_drop_board);
 static void
 skip_used_numbers(void)
 {
-	Oid			types[] = {REGCLASSOID};
-	Datum		values[1];
-
-	values[0] = ObjectIdGetDatum(lb_own_table("lb_board_id_seq"));
-	(void) lb_own_run_latest("SELECT pg_catalog.setval($1, CAST(pg_catalog.max(b.id) AS pg_catalog.int8)) FROM @.lb_board AS b "
-							 "HAVING pg_catalog.max(b.id) OPERATOR(pg_catalog.>=) (SELECT CASE WHEN s.is_called "
-							 "THEN s.last_value OPERATOR(pg_catalog.+) 1 ELSE s.last_value END FROM @.lb_board_id_seq AS s)",
-							 1, types, values, NULL);
+	(void) lb_own_exec_latest("SELECT pg_catalog.setval($1, CAST(pg_catalog.max(b.id) AS pg_catalog.int8)) FROM @.lb_board AS b "
+							  "HAVING pg_catalog.max(b.id) OPERATOR(pg_catalog.>=) (SELECT CASE WHEN s.is_called "
+							  "THEN s.last_value OPERATOR(pg_catalog.+) 1 ELSE s.last_value END FROM @.lb_board_id_seq AS s)",
+							  LB_ARGS(lb_arg_regclass(lb_own_table("lb_board_id_seq"))));
 }
 
 
@@ -298,32 +294,21 @@ problem_hint(const LbDefinition *defn)
  */
 #define NCOLUMN_VALUES 4
 
-static void
-column_values(const LbDefinition *defn, Datum *values, char *nulls)
+static LbArg
+column_name(const LbColumn *column)
 {
-	const LbColumn *columns[NCOLUMN_VALUES] = {NULL, NULL,
-	lb_board_column(defn), lb_ranked_if_column(defn)};
+	return column == NULL ? lb_arg_null(NAMEOID) : lb_arg_name(column->name);
+}
 
-	for (int i = 0; i < NCOLUMN_VALUES; i++)
-	{
-		nulls[i] = columns[i] == NULL ? 'n' : ' ';
-		if (columns[i] != NULL)
-			values[i] = DirectFunctionCall1(namein,
-											CStringGetDatum(columns[i]->name));
-	}
-
-	if (lb_member_columns(defn)->name[0] != '\0')
-	{
-		values[0] = CStringGetTextDatum(lb_format_member(lb_member_columns(defn),
-														 defn->nmember));
-		nulls[0] = ' ';
-	}
-	if (lb_score_column(defn)->name[0] != '\0')
-	{
-		values[1] = CStringGetTextDatum(lb_format_rank_by(defn->columns,
-														  defn->nrank_by));
-		nulls[1] = ' ';
-	}
+static void
+column_values(const LbDefinition *defn, LbArg *args)
+{
+	args[0] = lb_arg_text(lb_member_columns(defn)->name[0] == '\0' ? NULL :
+						  lb_format_member(lb_member_columns(defn), defn->nmember));
+	args[1] = lb_arg_text(lb_score_column(defn)->name[0] == '\0' ? NULL :
+						  lb_format_rank_by(defn->columns, defn->nrank_by));
+	args[2] = column_name(lb_board_column(defn));
+	args[3] = column_name(lb_ranked_if_column(defn));
 }
 
 /*
@@ -404,24 +389,19 @@ lock_name(const LbDefinition *defn)
 static void
 record_board(const LbDefinition *defn, bool distributed)
 {
-	Oid			types[] = {TEXTOID, TEXTOID, NAMEOID, NAMEOID, TEXTOID,
-	REGCLASSOID, TEXTOID};
-	Datum		values[NCOLUMN_VALUES + 3];
-	char		nulls[NCOLUMN_VALUES + 3];
+	LbArg		args[NCOLUMN_VALUES + 3];
 
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	if (!distributed)
 		(void) lb_make_triggers(defn->source);
-	column_values(defn, values, nulls);
-	values[4] = CStringGetTextDatum(defn->name);
-	values[5] = ObjectIdGetDatum(defn->source);
-	values[6] = CStringGetTextDatum(lb_method_names[defn->method]);
-	memset(nulls + NCOLUMN_VALUES, ' ', 3);
+	column_values(defn, args);
+	args[4] = lb_arg_text(defn->name);
+	args[5] = lb_arg_regclass(defn->source);
+	args[6] = lb_arg_text(lb_method_names[defn->method]);
 	skip_used_numbers();
-	(void) lb_own_run_latest("INSERT INTO @.lb_board (member, rank_by, board_column, ranked_if, board, source, method) "
-							 "VALUES ($1, $2, $3, $4, $5, $6, $7)",
-							 lengthof(values), types, values, nulls);
+	(void) lb_own_exec_latest("INSERT INTO @.lb_board (member, rank_by, board_column, ranked_if, board, source, method) "
+							  "VALUES ($1, $2, $3, $4, $5, $6, $7)",
+							  lengthof(args), args);
 	SPI_finish();
 
 	/* Our own changes are visible to us after this. */
@@ -489,8 +469,7 @@ lb_make_board(LbDefinition *defn)
 	recorded = lb_record_defn(defn, distributed);
 	if (lb_windows_prefix(defn->name) >= 0)
 	{
-		if (SPI_connect() != SPI_OK_CONNECT)
-			elog(ERROR, "SPI_connect failed");
+		SPI_connect();
 		lb_windows_begin(recorded);
 		SPI_finish();
 	}
@@ -561,27 +540,11 @@ lb_create_board(PG_FUNCTION_ARGS)
 void
 lb_unrecord_defn(const LbDefinition *defn)
 {
-	Oid			types[] = {INT4OID};
-	Datum		values[1];
-
-	values[0] = Int32GetDatum(defn->id);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	lb_note_dropped(defn);
-	(void) lb_own_run_latest("DELETE FROM @.lb_board WHERE id OPERATOR(pg_catalog.=) $1",
-							 1, types, values, NULL);
+	(void) lb_own_exec_latest("DELETE FROM @.lb_board WHERE id OPERATOR(pg_catalog.=) $1",
+							  LB_ARGS(lb_arg_int4(defn->id)));
 	SPI_finish();
-}
-
-void
-lb_board_not_found(const char *board)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_UNDEFINED_OBJECT),
-			 errmsg("board \"%s\" does not exist", board),
-			 strchr(board, ':') != NULL ?
-			 errhint("The boards of a family come and go with their rows; name the family itself.") :
-			 errhint("The table lb_board lists the boards.")));
 }
 
 Datum
@@ -600,7 +563,7 @@ lb_drop_board(PG_FUNCTION_ARGS)
 	board = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	found = lb_read_defn(board);
 	if (found == NULL)
-		lb_board_not_found(board);
+		lb_board_not_found(board, NULL);
 	exists = SearchSysCacheExists1(RELOID, ObjectIdGetDatum(found->source));
 	if (exists)
 	{
@@ -610,7 +573,7 @@ lb_drop_board(PG_FUNCTION_ARGS)
 									   ObjectIdGetDatum(found->source));
 		found = lb_read_defn(board);
 		if (found == NULL)
-			lb_board_not_found(board);
+			lb_board_not_found(board, NULL);
 		if (exists)
 			lb_require_owner(found->source);
 	}
@@ -622,8 +585,7 @@ lb_drop_board(PG_FUNCTION_ARGS)
 	if (exists && lb_serves(defn.source))
 		lb_distributed->drop(&defn);
 
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	others = lb_has_others(&defn);
 	if (exists && !others)
 		lb_drop_triggers(defn.source);
@@ -672,9 +634,7 @@ lb_follow_rename(const LbDefinition *old)
 {
 	LbDefinition defn;
 	LbDefinition *recorded = lb_read_defn(old->name);
-	Oid			types[] = {TEXTOID, TEXTOID, NAMEOID, NAMEOID, INT4OID};
-	Datum		values[NCOLUMN_VALUES + 1];
-	char		nulls[NCOLUMN_VALUES + 1];
+	LbArg		args[NCOLUMN_VALUES + 1];
 
 	if (recorded == NULL || recorded->id != old->id ||
 		recorded->catalog != old->catalog)
@@ -687,17 +647,15 @@ lb_follow_rename(const LbDefinition *old)
 		current_name(defn.columns[i].name, defn.source,
 					 defn.columns[i].attno);
 
-	column_values(&defn, values, nulls);
-	values[4] = Int32GetDatum(defn.id);
-	nulls[4] = ' ';
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	column_values(&defn, args);
+	args[4] = lb_arg_int4(defn.id);
+	SPI_connect();
 	skip_used_numbers();
 	lb_note_dropped(old);
-	if (lb_own_run_latest("UPDATE @.lb_board SET id = DEFAULT, member = COALESCE($1, member), "
-						  "rank_by = COALESCE($2, rank_by), board_column = $3, ranked_if = $4 "
-						  "WHERE id OPERATOR(pg_catalog.=) $5",
-						  lengthof(values), types, values, nulls) != 1)
+	if (lb_own_exec_latest("UPDATE @.lb_board SET id = DEFAULT, member = COALESCE($1, member), "
+						   "rank_by = COALESCE($2, rank_by), board_column = $3, ranked_if = $4 "
+						   "WHERE id OPERATOR(pg_catalog.=) $5",
+						   lengthof(args), args) != 1)
 		elog(ERROR, "board \"%s\" is not recorded", defn.name);
 	SPI_finish();
 	CommandCounterIncrement();

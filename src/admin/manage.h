@@ -40,9 +40,6 @@ extern LbDefinition *lb_record_defn(const LbDefinition *defn,
 /* Delete the row of lb_board. */
 extern void lb_unrecord_defn(const LbDefinition *defn);
 
-/* Raise 42704 for a name that is no board's. */
-extern void lb_board_not_found(const char *board);
-
 /*
  * Columns of a table were renamed, or have other types: record for the board
  * old, as it was before, what its columns are called now.  The board gets a

@@ -126,30 +126,24 @@ static bool
 has_past(const LbDefinition *family, const char *prefix)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, TEXTOID, NAMEOID, REGCLASSOID};
-	NameData	owner;
-	Datum		values[4];
 	char	   *end = pstrdup(prefix);
 
 	/*
 	 * These columns are in C order: the range ends before the next character.
 	 */
 	end[strlen(end) - 1]++;
-	namestrcpy(&owner, GetUserNameFromId(family->owner, false));
-	values[0] = CStringGetTextDatum(prefix);
-	values[1] = CStringGetTextDatum(end);
-	values[2] = NameGetDatum(&owner);
-	values[3] = ObjectIdGetDatum(family->source);
-	return lb_own_run(&plan,
-					  "SELECT FROM @.lb_closed c WHERE c.board OPERATOR(pg_catalog.>=) $1 "
-					  "AND c.board OPERATOR(pg_catalog.<) $2 "
-					  "UNION ALL "
-					  "SELECT FROM @.lb_archive a WHERE a.board OPERATOR(pg_catalog.>=) $1 "
-					  "AND a.board OPERATOR(pg_catalog.<) $2 "
-					  "AND (a.owner OPERATOR(pg_catalog.=) $3 OR a.source OPERATOR(pg_catalog.=) "
-					  "(SELECT n.id FROM @.lb_archive_source n WHERE n.source OPERATOR(pg_catalog.=) $4)) "
-					  "LIMIT 1",
-					  4, types, values, NULL) > 0;
+	return lb_own_exec(&plan,
+					   "SELECT FROM @.lb_closed c WHERE c.board OPERATOR(pg_catalog.>=) $1 "
+					   "AND c.board OPERATOR(pg_catalog.<) $2 "
+					   "UNION ALL "
+					   "SELECT FROM @.lb_archive a WHERE a.board OPERATOR(pg_catalog.>=) $1 "
+					   "AND a.board OPERATOR(pg_catalog.<) $2 "
+					   "AND (a.owner OPERATOR(pg_catalog.=) $3 OR a.source OPERATOR(pg_catalog.=) "
+					   "(SELECT n.id FROM @.lb_archive_source n WHERE n.source OPERATOR(pg_catalog.=) $4)) "
+					   "LIMIT 1",
+					   LB_ARGS(lb_arg_text(prefix), lb_arg_text(end),
+							   lb_arg_name(GetUserNameFromId(family->owner, false)),
+							   lb_arg_regclass(family->source))) > 0;
 }
 
 /*
@@ -160,17 +154,13 @@ static bool
 has_archived(const LbDefinition *family, const char *prefix)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, REGCLASSOID};
-	Datum		values[2];
 
-	values[0] = CStringGetTextDatum(prefix);
-	values[1] = ObjectIdGetDatum(family->source);
-	return lb_own_run(&plan,
-					  "SELECT FROM @.lb_archive a WHERE pg_catalog.starts_with(a.board, $1) "
-					  "AND a.source OPERATOR(pg_catalog.=) "
-					  "(SELECT n.id FROM @.lb_archive_source n WHERE n.source OPERATOR(pg_catalog.=) $2) "
-					  "LIMIT 1",
-					  2, types, values, NULL) > 0;
+	return lb_own_exec(&plan,
+					   "SELECT FROM @.lb_archive a WHERE pg_catalog.starts_with(a.board, $1) "
+					   "AND a.source OPERATOR(pg_catalog.=) "
+					   "(SELECT n.id FROM @.lb_archive_source n WHERE n.source OPERATOR(pg_catalog.=) $2) "
+					   "LIMIT 1",
+					   LB_ARGS(lb_arg_text(prefix), lb_arg_regclass(family->source))) > 0;
 }
 
 static void
@@ -179,8 +169,7 @@ check_prefix(LbDefinition *family, const char *board, const char *prefix,
 {
 	bool		found;
 
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	if (!has_boards(family, prefix, &found))
 		found = has_rows(family, prefix);
 	if (!found)

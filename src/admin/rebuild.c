@@ -133,8 +133,7 @@ mend_triggers(const char *name)
 	lb_resolve_defn(defn);
 	if (defn->problem != NULL)
 		rebuild_error(name, defn->problem);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	if (lb_make_triggers(source))
 		ereport(NOTICE,
 				(errmsg("the capture triggers of table \"%s\" were missing or disabled, and have been put right",
@@ -175,7 +174,7 @@ rebuild(const char *name)
 	{
 		lb_require_owner(distributed->source);
 		if (!lb_distributed->rebuild(name))
-			lb_board_not_found(name);
+			lb_board_not_found(name, NULL);
 		return;
 	}
 
@@ -185,7 +184,7 @@ rebuild(const char *name)
 		LbDefinition *defn = attach_board(name, &shared, &locked);
 
 		if (defn == NULL)
-			lb_board_not_found(name);
+			lb_board_not_found(name, NULL);
 		lb_require_owner(defn->source);
 		if (lb_created_here(defn) || lb_altered_here(defn))
 			return;				/* it is built when we commit */

@@ -470,10 +470,7 @@ bool
 lb_stat_look_up(text *name, LbTarget *target)
 {
 	if (!lb_look_up_name(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name), target))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("board \"%s\" does not exist", text_to_cstring(name)),
-				 errhint("The table lb_board lists the boards.")));
+		lb_board_not_found(text_to_cstring(name), "The table lb_board lists the boards.");
 	return has_privs_of_role(GetUserId(), ROLE_PG_MONITOR) ||
 		may_see(target->defn);
 }

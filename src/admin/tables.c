@@ -300,13 +300,8 @@ distribution_argument(FunctionCallInfo fcinfo, int arg,
 	if (PG_ARGISNULL(arg + 1))
 		return;
 	distribution->count = PG_GETARG_INT32(arg + 1);
-	if (distribution->count < 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("argument \"%s\" is out of range: %d", "shard_count",
-						distribution->count),
-				 errhint("\"%s\" must be at least 1; null is what Citus does by default.",
-						 "shard_count")));
+	lb_require_at_least("shard_count", distribution->count, 1,
+						"what Citus does by default");
 }
 
 /* Raise 42P07 if a default table is there, and is not distributed. */
@@ -345,8 +340,7 @@ lb_create_tables(PG_FUNCTION_ARGS)
 	windows = find_default_table(&default_windows, schema, &key,
 								 score_index);
 
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	if (distribution.distributed)
 	{
 		require_distributed(&default_scores, scores);
@@ -370,15 +364,15 @@ lb_create_tables(PG_FUNCTION_ARGS)
 	{
 		lb_window_lock_name("daily");
 		lb_window_lock_name("weekly");
-		(void) lb_own_run(&plan,
-						  "INSERT INTO @.lb_window (name, period, keep) "
-						  "SELECT v.name, v.name, v.keep "
-						  "FROM (VALUES ('daily', pg_catalog.interval '48 hours'), "
-						  "('weekly', pg_catalog.interval '14 days')) AS v (name, keep) "
-						  "WHERE NOT EXISTS (SELECT FROM @.lb_window) "
-						  "AND NOT EXISTS (SELECT FROM @.lb_board b WHERE b.board OPERATOR(pg_catalog.~) "
-						  "('^' OPERATOR(pg_catalog.||) v.name OPERATOR(pg_catalog.||) '(-(0|[1-9][0-9]{0,3}))?$'))",
-						  0, NULL, NULL, NULL);
+		(void) lb_own_exec(&plan,
+						   "INSERT INTO @.lb_window (name, period, keep) "
+						   "SELECT v.name, v.name, v.keep "
+						   "FROM (VALUES ('daily', pg_catalog.interval '48 hours'), "
+						   "('weekly', pg_catalog.interval '14 days')) AS v (name, keep) "
+						   "WHERE NOT EXISTS (SELECT FROM @.lb_window) "
+						   "AND NOT EXISTS (SELECT FROM @.lb_board b WHERE b.board OPERATOR(pg_catalog.~) "
+						   "('^' OPERATOR(pg_catalog.||) v.name OPERATOR(pg_catalog.||) '(-(0|[1-9][0-9]{0,3}))?$'))",
+						   LB_NO_ARGS);
 	}
 	SPI_finish();
 	PG_RETURN_VOID();
@@ -479,14 +473,11 @@ static void
 open_windows(const char *leaderboard, LbOp op, ArrayType *names)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTARRAYOID, TEXTARRAYOID, TEXTARRAYOID, TEXTOID};
 	Datum	   *elements;
 	Datum	   *windows;
 	Datum	   *keeps;
 	bool	   *nulls;
 	int			n;
-	Datum		values[4];
-	char		set_nulls[] = "    ";
 
 	deconstruct_array(names, TEXTOID, -1, false, TYPALIGN_INT, &elements,
 					  &nulls, &n);
@@ -508,18 +499,15 @@ open_windows(const char *leaderboard, LbOp op, ArrayType *names)
 		windows[i] = CStringGetTextDatum(psprintf("%s/%s", leaderboard, name));
 		keeps[i] = CStringGetTextDatum(lb_periods[period].keep);
 	}
-	values[0] = lb_make_array(TEXTOID, windows, NULL, n);
-	values[1] = lb_make_array(TEXTOID, elements, NULL, n);
-	values[2] = lb_make_array(TEXTOID, keeps, NULL, n);
 	op = lb_window_default_op(op);
-	values[3] = CStringGetTextDatum(lb_op_name(op));
-	set_nulls[3] = op == LB_OP_CHANGE ? 'n' : ' ';
-	(void) lb_own_run(&plan,
-					  "INSERT INTO @.lb_window (name, period, keep, op) "
-					  "SELECT u.name, u.period, CAST(u.keep AS pg_catalog.interval), $4 "
-					  "FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3)) AS u (name, period, keep) "
-					  "ON CONFLICT (name) DO NOTHING",
-					  4, types, values, set_nulls);
+	(void) lb_own_exec(&plan,
+					   "INSERT INTO @.lb_window (name, period, keep, op) "
+					   "SELECT u.name, u.period, CAST(u.keep AS pg_catalog.interval), $4 "
+					   "FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3)) AS u (name, period, keep) "
+					   "ON CONFLICT (name) DO NOTHING",
+					   LB_ARGS(lb_arg_array(TEXTOID, windows, n), lb_arg_array(TEXTOID, elements, n),
+							   lb_arg_array(TEXTOID, keeps, n),
+							   lb_arg_text(op == LB_OP_CHANGE ? NULL : lb_op_name(op))));
 }
 
 Datum
@@ -528,13 +516,11 @@ lb_create_leaderboard(PG_FUNCTION_ARGS)
 	static const char *const names[] = {"leaderboard", "op", "direction", "windows",
 	"player_type"};
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, TEXTOID};
 	char	   *name;
 	LbOp		op;
 	const char *rank_by;
 	KeyType		key;
 	Distribution distribution;
-	Datum		values[2];
 
 	(void) lb_require_catalog();
 	PreventCommandDuringRecovery("lb_create_leaderboard()");
@@ -551,12 +537,9 @@ lb_create_leaderboard(PG_FUNCTION_ARGS)
 	distribution_argument(fcinfo, ARG_DISTRIBUTED, &distribution);
 	lock_leaderboard_name(name);
 
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	values[0] = PG_GETARG_DATUM(ARG_NAME);
-	values[1] = PG_GETARG_DATUM(ARG_OP);
-	(void) lb_own_run(&plan, "INSERT INTO @.lb_leaderboard (name, op) VALUES ($1, $2)",
-					  2, types, values, NULL);
+	SPI_connect();
+	(void) lb_own_exec(&plan, "INSERT INTO @.lb_leaderboard (name, op) VALUES ($1, $2)",
+					   LB_ARGS(lb_arg(TEXTOID, PG_GETARG_DATUM(ARG_NAME)), lb_arg(TEXTOID, PG_GETARG_DATUM(ARG_OP))));
 	distribution.as = make_leaderboard_table(&default_scores, name, "scores", name,
 											 rank_by, &key, &distribution);
 	if (distribution.distributed)
@@ -607,8 +590,7 @@ lb_drop_leaderboard(PG_FUNCTION_ARGS)
 		appendStringInfo(&sql, "%s%s", sql.len == 0 ? "DROP TABLE " : ", ",
 						 quote_qualified_identifier(get_namespace_name(get_rel_namespace(defn->source)), table));
 	}
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	lb_execute_utility(sql.data);
 	SPI_finish();
 	PG_RETURN_VOID();

@@ -42,53 +42,45 @@ bucket_of_catalog(Oid database, Oid cat)
 	return bucket(lb_shared->boards_by_catalog, database, cat);
 }
 
+/*
+ * Return the first board of a bucket, in which it is by that node, for which
+ * the condition on shared is true; or NULL.
+ */
+#define RETURN_FIRST(bucket, by_node, condition) \
+	do \
+	{ \
+		dlist_iter	iter; \
+\
+		dlist_foreach(iter, bucket) \
+		{ \
+			LbSharedBoard *shared = dlist_container(LbSharedBoard, by_node, \
+													iter.cur); \
+\
+			if (shared->database == database && (condition)) \
+				return shared; \
+		} \
+		return NULL; \
+	} while (0)
+
 LbSharedBoard *
 lb_directory_find(Oid database, Oid cat, int32 id)
 {
-	dlist_iter	iter;
-
-	dlist_foreach(iter, bucket_of_id(database, id))
-	{
-		LbSharedBoard *shared = dlist_container(LbSharedBoard, node_by_id,
-												iter.cur);
-
-		if (shared->database == database && shared->catalog == cat &&
-			shared->id == id)
-			return shared;
-	}
-	return NULL;
+	RETURN_FIRST(bucket_of_id(database, id), node_by_id,
+				 shared->catalog == cat && shared->id == id);
 }
 
 LbSharedBoard *
 lb_directory_find_source(Oid database, Oid source)
 {
-	dlist_iter	iter;
-
-	dlist_foreach(iter, bucket_of_source(database, source))
-	{
-		LbSharedBoard *shared = dlist_container(LbSharedBoard, node_by_source,
-												iter.cur);
-
-		if (shared->database == database && shared->source == source)
-			return shared;
-	}
-	return NULL;
+	RETURN_FIRST(bucket_of_source(database, source), node_by_source,
+				 shared->source == source);
 }
 
 LbSharedBoard *
 lb_directory_find_catalog(Oid database, Oid cat)
 {
-	dlist_iter	iter;
-
-	dlist_foreach(iter, bucket_of_catalog(database, cat))
-	{
-		LbSharedBoard *shared = dlist_container(LbSharedBoard, node_by_catalog,
-												iter.cur);
-
-		if (shared->database == database && shared->catalog == cat)
-			return shared;
-	}
-	return NULL;
+	RETURN_FIRST(bucket_of_catalog(database, cat), node_by_catalog,
+				 shared->catalog == cat);
 }
 
 static void

@@ -53,6 +53,19 @@ translate_value(LbTarget *target)
 	return true;
 }
 
+void
+lb_board_not_found(const char *board, const char *hint)
+{
+	if (hint == NULL)
+		hint = strchr(board, ':') != NULL ?
+			"The boards of a family come and go with their rows; name the family itself." :
+			"The table lb_board lists the boards.";
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_OBJECT),
+			 errmsg("board \"%s\" does not exist", board),
+			 errhint("%s", hint)));
+}
+
 static void
 raise_no_value(const LbDefinition *defn, const char *name, int len)
 {
@@ -71,14 +84,12 @@ raise_no_board(const char *name, int len)
 
 	while (digits < len && isdigit((unsigned char) name[digits]))
 		digits++;
-	ereport(ERROR,
-			(errcode(ERRCODE_UNDEFINED_OBJECT),
-			 errmsg("board \"%.*s\" does not exist", len, name),
-			 lb_catalog() == NULL ?
-			 errhint("The extension leaderboard is not installed in this database.") :
-			 len > 0 && digits == len ?
-			 errhint("The board comes before the options, which can be named: lb_around(4711, radius => 5), lb_top(10, skip => 20).") :
-			 errhint("The table lb_board lists the boards; lb_create_board() makes one.")));
+	lb_board_not_found(pnstrdup(name, len),
+					   lb_catalog() == NULL ?
+					   "The extension leaderboard is not installed in this database." :
+					   len > 0 && digits == len ?
+					   "The board comes before the options, which can be named: lb_around(4711, radius => 5), lb_top(10, skip => 20)." :
+					   "The table lb_board lists the boards; lb_create_board() makes one.");
 }
 
 /*

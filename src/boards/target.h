@@ -12,6 +12,7 @@
 
 #include "boards/definition.h"
 #include "boards/live.h"
+#include "util/compat.h"
 
 /* What a board's name leads to. */
 typedef struct LbTarget
@@ -73,5 +74,12 @@ extern void lb_find_one_board(const char *board, LbTarget *target);
  * AccessShareLock, or NULL.  Can raise, as lb_find_target().
  */
 extern LbDefinition *lb_find_recorded(const char *name);
+
+/*
+ * Raise 42704, with a hint.  NULL is the hint for callers that take the names
+ * in lb_board only.
+ */
+pg_noreturn extern void lb_board_not_found(const char *board,
+										   const char *hint);
 
 #endif							/* LB_TARGET_H */

@@ -242,17 +242,6 @@ typedef struct PlaceRows
 	int64	   *selves;
 } PlaceRows;
 
-/* A number or an answer in a row of the statement; false if it is null. */
-static bool
-take_value(int row, int column, Datum *value)
-{
-	bool		isnull;
-
-	*value = SPI_getbinval(SPI_tuptable->vals[row], SPI_tuptable->tupdesc,
-						   column, &isnull);
-	return !isnull;
-}
-
 /*
  * Take the rows of the statement, with the answers in the memory context of
  * the caller.  Returns false if they have nulls.
@@ -269,18 +258,15 @@ take_rows(LbAsk *ask, PlaceRows *rows, MemoryContext caller)
 									  Max(1, rows->n) * sizeof(LbWords));
 	for (int i = 0; whole && i < rows->n; i++)
 	{
-		Datum		shard;
-		Datum		self;
-		Datum		answer;
+		bool		isnull;
+		Datum		answer = lb_row_nullable(SPI_tuptable, i, 3, &isnull);
 
-		whole = take_value(i, 1, &shard) && take_value(i, 2, &self) &&
-			take_value(i, 3, &answer);
+		whole = !isnull && lb_row_int8(SPI_tuptable, i, 1, &rows->shards[i]) &&
+			lb_row_int8(SPI_tuptable, i, 2, &rows->selves[i]);
 		if (whole)
 		{
 			MemoryContext old = MemoryContextSwitchTo(caller);
 
-			rows->shards[i] = DatumGetInt64(shard);
-			rows->selves[i] = DatumGetInt64(self);
 			ask->answers[i] = lb_datum_words(answer);
 			MemoryContextSwitchTo(old);
 		}
@@ -351,8 +337,7 @@ learn_places(const LbAsk *ask, const PlaceRows *rows)
 	layout = lb_layout(ask->defn.source, ask->places);
 	for (int i = 0; layout != NULL && i < rows->n; i++)
 	{
-		char	   *place = SPI_getvalue(SPI_tuptable->vals[i],
-										 SPI_tuptable->tupdesc, 4);
+		char	   *place = lb_row_text(SPI_tuptable, i, 4);
 
 		if (place != NULL && strlen(place) <= MAX_PLACE)
 			lb_layout_set_place(layout, rows->shards[i], rows->selves[i],
@@ -425,19 +410,17 @@ plan_of(const LbAsk *ask, const LbLayout *layout)
 static bool
 ask_by(LbAsk *ask, const LbLayout *layout, Datum question, MemoryContext caller)
 {
-	static const Oid types[] = {TEXTOID, TEXTOID, INT4OID, BYTEAOID};
-	Datum		values[] = {CStringGetTextDatum(ask->defn.name), ask->value,
-	Int32GetDatum(ask->keys_hash), question};
 	TextArg		arg = {ask->places, layout, ask->written,
 		ask->places == ask->defn.source ? lb_only_shard(ask->places) : 0
 	};
 	PlaceRows	rows;
 	bool		whole;
 
-	(void) lb_plan_read(plan_of(ask, layout),
-						layout == NULL ? ask->places : layout->id,
-						question_text, &arg, ask->places, lengthof(types),
-						types, values);
+	(void) lb_plan_exec_read(plan_of(ask, layout),
+							 layout == NULL ? ask->places : layout->id,
+							 question_text, &arg, ask->places,
+							 LB_ARGS(lb_arg_text(ask->defn.name), lb_arg(TEXTOID, ask->value),
+									 lb_arg_int4(ask->keys_hash), lb_arg(BYTEAOID, question)));
 	if (!take_rows(ask, &rows, caller))
 		return false;
 	if (layout != NULL)
@@ -494,8 +477,7 @@ lb_ask_shards(LbAsk *ask, const int64 *words, int n)
 	ask->places = lock_places(ask->defn.source);
 	if (!OidIsValid(ask->places))
 		return false;
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	nestlevel = NewGUCNestLevel();
 	lb_set_up_statement(false);
 	switched = lb_switch_from_superuser(&saved, &ask->defn, false);

@@ -39,6 +39,19 @@ lb_require_coordinator(void)
 }
 
 void
+lb_require_coordinator_for(const LbDefinition *defn, const char *what)
+{
+	if (!lb_is_coordinator())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("%s does not work on a worker for board \"%s\"", what,
+						defn->name),
+				 errdetail("Citus distributes its table \"%s\".",
+						   get_rel_name(defn->source)),
+				 errhint("Connect to the coordinator.")));
+}
+
+void
 lb_refuse_coordinator(const char *function)
 {
 	if (lb_is_coordinator())
@@ -84,52 +97,46 @@ List *
 lb_command(const LbDefinition *defn, const char *servers,
 		   const char *command)
 {
-	Oid			types[] = {REGCLASSOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID};
-	Datum		values[lengthof(types)];
 	char	   *schema = get_namespace_name(lb_require_catalog()->schema);
 	MemoryContext context = CurrentMemoryContext;
 	List	   *answers = NIL;
+	char	   *is_ours = psprintf("SELECT 1 FROM pg_catalog.pg_extension AS e JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) e.extnamespace "
+								   "WHERE e.extname OPERATOR(pg_catalog.=) 'leaderboard' AND n.nspname OPERATOR(pg_catalog.=) %s",
+								   quote_literal_cstr(schema));
+	char	   *not_ours = psprintf("schema \"%s\" is not that of the extension leaderboard",
+									schema);
 
-	values[0] = ObjectIdGetDatum(defn->source);
-	values[1] = CStringGetTextDatum(command);
-	values[2] = CStringGetTextDatum(defn->name);
-	values[3] = CStringGetTextDatum(psprintf("SELECT 1 FROM pg_catalog.pg_extension AS e JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) e.extnamespace "
-											 "WHERE e.extname OPERATOR(pg_catalog.=) 'leaderboard' AND n.nspname OPERATOR(pg_catalog.=) %s",
-											 quote_literal_cstr(schema)));
-	values[4] = CStringGetTextDatum(psprintf("schema \"%s\" is not that of the extension leaderboard",
-											 schema));
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	(void) lb_run_once(psprintf("WITH p AS MATERIALIZED (%s), "
-								"n AS MATERIALIZED (SELECT r.node, r.port, r.success AND r.result OPERATOR(pg_catalog.=) '1' AS success, "
-								"CASE WHEN r.success THEN $5 ELSE r.result END AS result FROM ("
-								"SELECT pg_catalog.array_agg(d.node) AS nodes, pg_catalog.array_agg(d.port) AS ports, "
-								"pg_catalog.array_agg($4) AS commands "
-								"FROM (SELECT DISTINCT p.node, p.port FROM p) AS d) AS c "
-								"CROSS JOIN LATERAL pg_catalog.master_run_on_worker(c.nodes, c.ports, c.commands, true) AS r (node, port, success, result)), "
-								"a AS MATERIALIZED (SELECT c.ids[r.n] AS id, r.success, r.result FROM ("
-								"SELECT pg_catalog.array_agg(p.id) AS ids, pg_catalog.array_agg(p.node) AS nodes, "
-								"pg_catalog.array_agg(p.port) AS ports, pg_catalog.array_agg(p.command) AS commands "
-								"FROM p JOIN n ON n.node OPERATOR(pg_catalog.=) p.node AND n.port OPERATOR(pg_catalog.=) p.port AND n.success) AS c "
-								"CROSS JOIN LATERAL pg_catalog.master_run_on_worker(c.nodes, c.ports, c.commands, true) "
-								"WITH ORDINALITY AS r (node, port, success, result, n)) "
-								"SELECT p.board, pg_catalog.concat(p.node, ':', p.port), COALESCE(a.success, false), COALESCE(a.result, n.result, ''), p.shard "
-								"FROM p JOIN n ON n.node OPERATOR(pg_catalog.=) p.node AND n.port OPERATOR(pg_catalog.=) p.port "
-								"LEFT JOIN a ON a.id OPERATOR(pg_catalog.=) p.id ORDER BY p.id", servers),
-					   InvalidOid, lengthof(types), types, values);
+	SPI_connect();
+	(void) lb_exec_once(psprintf("WITH p AS MATERIALIZED (%s), "
+								 "n AS MATERIALIZED (SELECT r.node, r.port, r.success AND r.result OPERATOR(pg_catalog.=) '1' AS success, "
+								 "CASE WHEN r.success THEN $5 ELSE r.result END AS result FROM ("
+								 "SELECT pg_catalog.array_agg(d.node) AS nodes, pg_catalog.array_agg(d.port) AS ports, "
+								 "pg_catalog.array_agg($4) AS commands "
+								 "FROM (SELECT DISTINCT p.node, p.port FROM p) AS d) AS c "
+								 "CROSS JOIN LATERAL pg_catalog.master_run_on_worker(c.nodes, c.ports, c.commands, true) AS r (node, port, success, result)), "
+								 "a AS MATERIALIZED (SELECT c.ids[r.n] AS id, r.success, r.result FROM ("
+								 "SELECT pg_catalog.array_agg(p.id) AS ids, pg_catalog.array_agg(p.node) AS nodes, "
+								 "pg_catalog.array_agg(p.port) AS ports, pg_catalog.array_agg(p.command) AS commands "
+								 "FROM p JOIN n ON n.node OPERATOR(pg_catalog.=) p.node AND n.port OPERATOR(pg_catalog.=) p.port AND n.success) AS c "
+								 "CROSS JOIN LATERAL pg_catalog.master_run_on_worker(c.nodes, c.ports, c.commands, true) "
+								 "WITH ORDINALITY AS r (node, port, success, result, n)) "
+								 "SELECT p.board, pg_catalog.concat(p.node, ':', p.port), COALESCE(a.success, false), COALESCE(a.result, n.result, ''), p.shard "
+								 "FROM p JOIN n ON n.node OPERATOR(pg_catalog.=) p.node AND n.port OPERATOR(pg_catalog.=) p.port "
+								 "LEFT JOIN a ON a.id OPERATOR(pg_catalog.=) p.id ORDER BY p.id", servers),
+						InvalidOid,
+						LB_ARGS(lb_arg_regclass(defn->source), lb_arg_text(command),
+								lb_arg_text(defn->name), lb_arg_text(is_ours),
+								lb_arg_text(not_ours)));
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
-		HeapTuple	row = SPI_tuptable->vals[i];
-		TupleDesc	desc = SPI_tuptable->tupdesc;
 		MemoryContext old = MemoryContextSwitchTo(context);
 		LbShardAnswer *answer = palloc(sizeof(LbShardAnswer));
-		bool		isnull;
 
-		answer->board = SPI_getvalue(row, desc, 1);
-		answer->server = SPI_getvalue(row, desc, 2);
-		answer->success = DatumGetBool(SPI_getbinval(row, desc, 3, &isnull));
-		answer->result = SPI_getvalue(row, desc, 4);
-		answer->shard = DatumGetInt64(SPI_getbinval(row, desc, 5, &isnull));
+		answer->board = lb_row_text(SPI_tuptable, i, 1);
+		answer->server = lb_row_text(SPI_tuptable, i, 2);
+		answer->success = lb_row_bool(SPI_tuptable, i, 3);
+		answer->result = lb_row_text(SPI_tuptable, i, 4);
+		(void) lb_row_int8(SPI_tuptable, i, 5, &answer->shard);
 		answers = lappend(answers, answer);
 		MemoryContextSwitchTo(old);
 	}

@@ -70,6 +70,10 @@ extern const char *lb_command_internal_schema(void);
 /* Raise 55000 unless this server is the coordinator. */
 extern void lb_require_coordinator(void);
 
+/* The same for a board and what is to be done: a routine of LbDistributed. */
+extern void lb_require_coordinator_for(const LbDefinition *defn,
+									   const char *what);
+
 /* Raise 55000 on the coordinator: what it records is its own. */
 extern void lb_refuse_coordinator(const char *function);
 

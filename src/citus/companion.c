@@ -25,7 +25,7 @@
 #include "citus/shard.h"
 #include "sql/spi.h"
 
-const		LbCompanion lb_companions[LB_NRECORDS] = {
+const LbCompanion lb_companions[LB_NRECORDS] = {
 	[LB_RECORD_APPLIED] = {
 		.suffix = "_applied",
 		.columns = {
@@ -96,7 +96,7 @@ const		LbCompanion lb_companions[LB_NRECORDS] = {
 static bool
 has_columns(Oid table, LbRecord record)
 {
-	const		LbCompanion *kind = &lb_companions[record];
+	const LbCompanion *kind = &lb_companions[record];
 
 	for (int i = 0; kind->columns[i].name != NULL; i++)
 	{
@@ -154,8 +154,6 @@ uint64
 lb_trim_companion(const char *name, LbRecord record, TimestampTz before)
 {
 	const LbDefinition *defn = lb_find_recorded(name);
-	Oid			types[] = {TIMESTAMPTZOID};
-	Datum		values[] = {TimestampTzGetDatum(before)};
 	Oid			table = defn == NULL ? InvalidOid : find_companion(defn, record);
 	int			nestlevel;
 	uint64		n;
@@ -165,29 +163,29 @@ lb_trim_companion(const char *name, LbRecord record, TimestampTz before)
 		return 0;
 	nestlevel = lb_begin_all_shards();
 	lb_switch_to_owner(&saved, defn->owner, false);
-	n = lb_run_once(psprintf("DELETE FROM %s AS t WHERE t.%s OPERATOR(pg_catalog.<) $1",
-							 lb_qualified_name(table),
-							 lb_companions[record].index_column),
-					table, 1, types, values);
+	n = lb_exec_once(psprintf("DELETE FROM %s AS t WHERE t.%s OPERATOR(pg_catalog.<) $1",
+							  lb_qualified_name(table),
+							  lb_companions[record].index_column),
+					 table, LB_ARGS(lb_arg_time(before)));
 	lb_restore_user(&saved);
 	AtEOXact_GUC(true, nestlevel);
 	return n;
 }
 
 static LbDefinition *
-find_definition(const LbStandIn * in, const char *name)
+find_definition(const LbStandIn *in, const char *name)
 {
 	return lb_shard_defn(name, in->player);
 }
 
 static Oid
-find_table(const LbStandIn * in, const char *leaderboard, LbRecord record)
+find_table(const LbStandIn *in, const char *leaderboard, LbRecord record)
 {
 	return lb_shard_companion(leaderboard, record, in->player);
 }
 
 void
-lb_shard_stand_in(LbStandIn * in, text *player)
+lb_shard_stand_in(LbStandIn *in, text *player)
 {
 	in->player = player;
 	in->definition = find_definition;

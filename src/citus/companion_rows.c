@@ -46,9 +46,7 @@ typedef struct Removal
 	Oid			table;
 	const char *condition;
 	int			nargs;
-	Oid			types[MAX_ARGS];
-	Datum		values[MAX_ARGS];
-	char		nulls[MAX_ARGS];
+	LbArg		args[MAX_ARGS + 2]; /* and two of a group */
 	bool		wait;			/* for rows that others have locked */
 	int			max_rows;		/* 0: all */
 	int64		found;
@@ -69,11 +67,10 @@ typedef struct RowGroup
 static bool
 has_rows(Removal *r)
 {
-	uint64		n = lb_run_once_with_nulls(psprintf("SELECT 1 FROM %s AS t WHERE %s LIMIT 1",
-													lb_qualified_name(r->table),
-													r->condition),
-										   r->table, r->nargs, r->types,
-										   r->values, r->nulls);
+	uint64		n = lb_exec_once(psprintf("SELECT 1 FROM %s AS t WHERE %s LIMIT 1",
+										  lb_qualified_name(r->table),
+										  r->condition),
+								 r->table, r->nargs, r->args);
 
 	SPI_freetuptable(SPI_tuptable);
 	return n > 0;
@@ -82,19 +79,16 @@ has_rows(Removal *r)
 static void
 lock_all_shards(const LbDefinition *defn)
 {
-	Oid			types[] = {REGCLASSOID};
-	Datum		values[] = {ObjectIdGetDatum(defn->source)};
 	SPITupleTable *table;
 	Datum	   *shards;
 	uint64		n;
-	bool		isnull;
 
-	n = lb_run_once("SELECT s.shardid FROM pg_catalog.pg_dist_shard AS s WHERE s.logicalrelid OPERATOR(pg_catalog.=) $1",
-					InvalidOid, lengthof(types), types, values);
+	n = lb_exec_once("SELECT s.shardid FROM pg_catalog.pg_dist_shard AS s WHERE s.logicalrelid OPERATOR(pg_catalog.=) $1",
+					 InvalidOid, LB_ARGS(lb_arg_regclass(defn->source)));
 	table = SPI_tuptable;
 	shards = palloc(Max(1, n) * sizeof(Datum));
 	for (uint64 i = 0; i < n; i++)
-		shards[i] = SPI_getbinval(table->vals[i], table->tupdesc, 1, &isnull);
+		shards[i] = lb_row_datum(table, i, 1);
 	lb_lock_shards(defn, shards, (int) n);
 	SPI_freetuptable(table);
 }
@@ -125,39 +119,28 @@ static void
 remove_group(Removal *r, RowGroup *group)
 {
 	int			nargs = r->nargs + 2;
-	Oid			types[MAX_ARGS + 2];
-	Datum		values[MAX_ARGS + 2];
-	char		nulls[MAX_ARGS + 2];
 	char	   *table = lb_qualified_name(r->table);
 	SPITupleTable *locked;
 	Datum	   *players;
 	uint64		n;
-	bool		isnull;
 
-	memcpy(types, r->types, sizeof(r->types));
-	memcpy(values, r->values, sizeof(r->values));
-	memcpy(nulls, r->nulls, sizeof(r->nulls));
-	for (int i = r->nargs; i < nargs; i++)
-	{
-		types[i] = TEXTOID;
-		values[i] = CStringGetTextDatum(i == r->nargs ? group->limit : group->board);
-		nulls[i] = ' ';
-	}
-	n = lb_run_once_with_nulls(psprintf("SELECT CAST(t.player_id AS pg_catalog.text) FROM %s AS t WHERE %s "
-										"ORDER BY CAST(t.player_id AS pg_catalog.text) COLLATE pg_catalog.\"C\" FOR UPDATE%s",
-										table,
-										group_condition(r, group->players, group->nplayers),
-										r->wait ? "" : " SKIP LOCKED"),
-							   r->table, nargs, types, values, nulls);
+	r->args[r->nargs] = lb_arg_text(group->limit);
+	r->args[r->nargs + 1] = lb_arg_text(group->board);
+	n = lb_exec_once(psprintf("SELECT CAST(t.player_id AS pg_catalog.text) FROM %s AS t WHERE %s "
+							  "ORDER BY CAST(t.player_id AS pg_catalog.text) COLLATE pg_catalog.\"C\" FOR UPDATE%s",
+							  table,
+							  group_condition(r, group->players, group->nplayers),
+							  r->wait ? "" : " SKIP LOCKED"),
+					 r->table, nargs, r->args);
 	if (n == 0)
 		return;
 	locked = SPI_tuptable;
 	players = palloc(n * sizeof(Datum));
 	for (uint64 i = 0; i < n; i++)
-		players[i] = SPI_getbinval(locked->vals[i], locked->tupdesc, 1, &isnull);
-	r->removed += lb_run_once_with_nulls(psprintf("DELETE FROM %s AS t WHERE %s", table,
-												  group_condition(r, players, (int) n)),
-										 r->table, nargs, types, values, nulls);
+		players[i] = lb_row_datum(locked, i, 1);
+	r->removed += lb_exec_once(psprintf("DELETE FROM %s AS t WHERE %s", table,
+										group_condition(r, players, (int) n)),
+							   r->table, nargs, r->args);
 	SPI_freetuptable(locked);
 }
 
@@ -171,21 +154,18 @@ remove_rows(Removal *r)
 	char	   *table = lb_qualified_name(r->table);
 	char	   *limit = r->max_rows == 0 ? "" :
 		psprintf(" LIMIT %d", r->max_rows);
-	SPIPlanPtr	plan = lb_prepare(psprintf("SELECT pg_catalog.get_shard_id_for_distribution_column(CAST(%s AS pg_catalog.regclass), CAST(t.player_id AS pg_catalog.text)), "
-										   "t.limit_name, t.board, (CAST(t.player_id AS pg_catalog.text) OPERATOR(pg_catalog.||) '') COLLATE pg_catalog.\"C\" "
-										   "FROM %s AS t WHERE %s ORDER BY 1, 2, 3, 4%s",
-										   quote_literal_cstr(lb_qualified_name(r->scores->source)),
-										   table, r->condition, limit),
-								  r->table, r->nargs, r->types, 0);
-	Portal		portal = SPI_cursor_open(NULL, plan, r->values, r->nulls, false);
+	Portal		portal = lb_open_cursor(psprintf("SELECT pg_catalog.get_shard_id_for_distribution_column(CAST(%s AS pg_catalog.regclass), CAST(t.player_id AS pg_catalog.text)), "
+												 "t.limit_name, t.board, (CAST(t.player_id AS pg_catalog.text) OPERATOR(pg_catalog.||) '') COLLATE pg_catalog.\"C\" "
+												 "FROM %s AS t WHERE %s ORDER BY 1, 2, 3, 4%s",
+												 quote_literal_cstr(lb_qualified_name(r->scores->source)),
+												 table, r->condition, limit),
+										r->table, r->nargs, r->args);
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "leaderboard rows beside",
 												  ALLOCSET_DEFAULT_SIZES);
 	RowGroup   *group = palloc(sizeof(RowGroup));
 	uint64		n;
 
-	if (!lb_plan_has(plan, r->table))
-		lb_wrong_table(r->table);
 	do
 	{
 		SPITupleTable *rows;
@@ -200,11 +180,9 @@ remove_rows(Removal *r)
 		group->nplayers = 0;
 		for (uint64 i = 0; i < n; i++)
 		{
-			HeapTuple	row = rows->vals[i];
-			bool		isnull;
-			int64		shard = DatumGetInt64(SPI_getbinval(row, rows->tupdesc, 1, &isnull));
-			char	   *of_limit = TextDatumGetCString(SPI_getbinval(row, rows->tupdesc, 2, &isnull));
-			char	   *board = TextDatumGetCString(SPI_getbinval(row, rows->tupdesc, 3, &isnull));
+			int64		shard = DatumGetInt64(lb_row_datum(rows, i, 1));
+			char	   *of_limit = lb_row_text(rows, i, 2);
+			char	   *board = lb_row_text(rows, i, 3);
 
 			if (group->nplayers > 0 &&
 				(shard != group->shard || strcmp(of_limit, group->limit) != 0 ||
@@ -216,8 +194,7 @@ remove_rows(Removal *r)
 			group->shard = shard;
 			group->limit = of_limit;
 			group->board = board;
-			group->players[group->nplayers++] =
-				SPI_getbinval(row, rows->tupdesc, 4, &isnull);
+			group->players[group->nplayers++] = lb_row_datum(rows, i, 4);
 		}
 		if (group->nplayers > 0)
 			remove_group(r, group);
@@ -228,7 +205,6 @@ remove_rows(Removal *r)
 	while (n == GROUP_ROWS);
 	MemoryContextDelete(context);
 	SPI_cursor_close(portal);
-	SPI_freeplan(plan);
 }
 
 /*
@@ -269,63 +245,57 @@ run_trim(Removal *r, const char *leaderboard, LbRecord beside, bool *more)
 	return r->removed;
 }
 
-/* Add a parameter of the condition. */
-static void
-add_value(Removal *r, Oid type, Datum value, bool isnull)
-{
-	Assert(r->nargs < MAX_ARGS);
-	r->types[r->nargs] = type;
-	r->values[r->nargs] = value;
-	r->nulls[r->nargs++] = isnull ? 'n' : ' ';
-}
-
 void
 lb_remove_usage(const char *leaderboard, const char *limit)
 {
 	Removal		r = {
 		.condition = "t.limit_name OPERATOR(pg_catalog.=) $1",
+		.nargs = 1,
+		.args = {lb_arg_text(limit)},
 		.wait = true
 	};
 
-	add_value(&r, TEXTOID, CStringGetTextDatum(limit), false);
 	run_removal(&r, leaderboard, LB_RECORD_USAGE);
 }
 
+/* A value of the first row, in SPI_tuptable, as an argument. */
+static LbArg
+arg_of_result(Oid type, int column)
+{
+	bool		isnull;
+	Datum		value = lb_row_nullable(SPI_tuptable, 0, column, &isnull);
+
+	return lb_arg_or_null(type, value, isnull);
+}
+
 /* The keys of closed windows among the boards for which rows count. */
-static Datum
-closed_boards(const char *leaderboard, bool *isnull)
+static LbArg
+closed_boards(const char *leaderboard)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTARRAYOID};
 	const LbDefinition *scores = lb_find_recorded(leaderboard);
 	Oid			table = lb_companion_of(leaderboard, LB_RECORD_USAGE);
-	Datum		values[1];
 	Datum	   *boards;
 	uint64		n;
 	int			nestlevel;
 	LbUser		saved;
 
-	*isnull = true;
 	if (!OidIsValid(table))
-		return (Datum) 0;
+		return lb_arg_null(TEXTARRAYOID);
 	nestlevel = lb_begin_all_shards();
 	lb_switch_to_owner(&saved, scores->owner, false);
-	n = lb_run_once(psprintf("SELECT DISTINCT t.board FROM %s AS t",
-							 lb_qualified_name(table)),
-					table, 0, NULL, NULL);
+	n = lb_exec_once(psprintf("SELECT DISTINCT t.board FROM %s AS t",
+							  lb_qualified_name(table)),
+					 table, LB_NO_ARGS);
 	lb_restore_user(&saved);
 	AtEOXact_GUC(true, nestlevel);
 	boards = palloc(Max(1, n) * sizeof(Datum));
 	for (uint64 i = 0; i < n; i++)
-		boards[i] = SPI_getbinval(SPI_tuptable->vals[i],
-								  SPI_tuptable->tupdesc, 1, isnull);
-	values[0] = lb_make_array(TEXTOID, boards, NULL, (int) n);
-	SPI_freetuptable(SPI_tuptable);
-	(void) lb_own_run(&plan,
-					  "SELECT pg_catalog.array_agg(c.board) FROM @.lb_closed AS c WHERE c.board OPERATOR(pg_catalog.=) ANY ($1)",
-					  lengthof(types), types, values, NULL);
-	return SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
-						 isnull);
+		boards[i] = lb_row_datum(SPI_tuptable, i, 1);
+	(void) lb_own_exec(&plan,
+					   "SELECT pg_catalog.array_agg(c.board) FROM @.lb_closed AS c WHERE c.board OPERATOR(pg_catalog.=) ANY ($1)",
+					   LB_ARGS(lb_arg_array(TEXTOID, boards, (int) n)));
+	return arg_of_result(TEXTARRAYOID, 1);
 }
 
 /*
@@ -342,22 +312,14 @@ lb_trim_usage(const char *leaderboard, int max_rows, bool *more)
 		"($2)[pg_catalog.array_position($1, t.limit_name)] OPERATOR(pg_catalog.<=) pg_catalog.timezone('UTC', $4)",
 		.max_rows = max_rows
 	};
-	Datum		value;
-	bool		isnull;
 
-	(void) lb_own_run(&plan,
-					  "SELECT pg_catalog.array_agg(l.name), pg_catalog.array_agg(l.period) FROM @.lb_limit AS l",
-					  0, NULL, NULL, NULL);
-	for (int i = 0; i < 2; i++)
-	{
-		value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc,
-							  i + 1, &isnull);
-		add_value(&r, i == 0 ? TEXTARRAYOID : INTERVALARRAYOID, value, isnull);
-	}
-	value = closed_boards(leaderboard, &isnull);
-	add_value(&r, TEXTARRAYOID, value, isnull);
-	add_value(&r, TIMESTAMPTZOID,
-			  TimestampTzGetDatum(GetCurrentTransactionStartTimestamp()), false);
+	(void) lb_own_exec(&plan,
+					   "SELECT pg_catalog.array_agg(l.name), pg_catalog.array_agg(l.period) FROM @.lb_limit AS l",
+					   LB_NO_ARGS);
+	r.args[r.nargs++] = arg_of_result(TEXTARRAYOID, 1);
+	r.args[r.nargs++] = arg_of_result(INTERVALARRAYOID, 2);
+	r.args[r.nargs++] = closed_boards(leaderboard);
+	r.args[r.nargs++] = lb_arg_time(GetCurrentTransactionStartTimestamp());
 	return run_trim(&r, leaderboard, LB_RECORD_USAGE, more);
 }
 
@@ -367,9 +329,10 @@ lb_trim_anomalies(const char *leaderboard, TimestampTz before,
 {
 	Removal		r = {
 		.condition = "t.noted_at OPERATOR(pg_catalog.<) $1",
+		.nargs = 1,
+		.args = {lb_arg_time(before)},
 		.max_rows = max_rows
 	};
 
-	add_value(&r, TIMESTAMPTZOID, TimestampTzGetDatum(before), false);
 	return run_trim(&r, leaderboard, LB_RECORD_ANOMALY, more);
 }

@@ -104,30 +104,37 @@ count(Counts *c)
  * ----------------------------------------------------------------
  */
 
+/* A member's key, and how many rows come before it. */
+typedef struct Member
+{
+	int64	   *key;			/* NULL: it is not on the board */
+	int64		before;			/* by the call's method */
+	int64		better;			/* before its score */
+} Member;
+
 /*
- * The key of the member that is the first operand, and how many rows come
- * before it by the call's method, and before its score.  *key is NULL if it is
- * not on the board.  Returns false if the query must be run.
+ * Count for the member that is the first operand.  Returns false if the query
+ * must be run; so it must for a dense rank.
  */
 static bool
-count_member(Counts *c, LbCall *call, int64 **key, int64 *before,
-			 int64 *better)
+count_member(Counts *c, LbCall *call, bool rank, Member *m)
 {
-	if (!begin(c, call) || !lb_call_key(call, key))
+	if ((rank && call->method == LB_DENSE_RANK) || !begin(c, call) ||
+		!lb_call_key(call, &m->key))
 		return false;
-	if (*key != NULL)
+	if (m->key != NULL)
 	{
-		add_key(c, *key, 1, false);
-		if (rank_words(c, *key) > 1)
-			add_key(c, *key, rank_words(c, *key), false);
+		add_key(c, m->key, 1, false);
+		if (rank_words(c, m->key) > 1)
+			add_key(c, m->key, rank_words(c, m->key), false);
 		if (!count(c))
 			return false;
-		*better = c->before[0];
-		*before = c->before[c->nkeys - 1];
+		m->better = c->before[0];
+		m->before = c->before[c->nkeys - 1];
 
 		/* The member can have gone since its key was read. */
-		if (c->total <= *better)
-			*key = NULL;
+		if (c->total <= m->better)
+			m->key = NULL;
 	}
 	lb_ask_end(&c->ask);
 	return true;
@@ -137,15 +144,12 @@ bool
 lb_rank_by_counts(LbCall *call, LbNumber *numbers, bool *isnull)
 {
 	Counts		c;
-	int64	   *key;
-	int64		before;
-	int64		better;
+	Member		m;
 
-	if (call->method == LB_DENSE_RANK ||
-		!count_member(&c, call, &key, &before, &better))
+	if (!count_member(&c, call, true, &m))
 		return false;
-	*isnull = key == NULL;
-	numbers[0].integer = before + 1;
+	*isnull = m.key == NULL;
+	numbers[0].integer = m.before + 1;
 	return true;
 }
 
@@ -159,15 +163,13 @@ bool
 lb_percentile_by_counts(LbCall *call, LbNumber *numbers, bool *isnull)
 {
 	Counts		c;
-	int64	   *key;
-	int64		before;
-	int64		better;
+	Member		m;
 
-	if (!count_member(&c, call, &key, &before, &better))
+	if (!count_member(&c, call, false, &m))
 		return false;
-	*isnull = key == NULL;
+	*isnull = m.key == NULL;
 	if (!*isnull)
-		numbers[0].real = percentile(&c, better);
+		numbers[0].real = percentile(&c, m.better);
 	return true;
 }
 
@@ -175,19 +177,16 @@ bool
 lb_player_by_counts(LbCall *call, LbNumber *numbers, bool *isnull)
 {
 	Counts		c;
-	int64	   *key;
-	int64		before;
-	int64		better;
+	Member		m;
 
-	if (call->method == LB_DENSE_RANK ||
-		!count_member(&c, call, &key, &before, &better))
+	if (!count_member(&c, call, true, &m))
 		return false;
-	*isnull = key == NULL;
+	*isnull = m.key == NULL;
 	if (*isnull)
 		return true;
-	numbers[0].integer = before + 1;
-	numbers[1].integer = lb_call_score(call, key);
-	numbers[2].real = percentile(&c, better);
+	numbers[0].integer = m.before + 1;
+	numbers[1].integer = lb_call_score(call, m.key);
+	numbers[2].real = percentile(&c, m.better);
 	numbers[3].integer = c.total;
 	return true;
 }

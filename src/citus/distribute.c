@@ -44,18 +44,11 @@ lb_require_distributing(void)
 void
 lb_distribute_table(Oid table, Oid as, int count)
 {
-	Oid			types[] = {REGCLASSOID, TEXTOID, INT4OID};
-	Datum		values[3];
-	char		nulls[] = "   ";
-
-	values[0] = ObjectIdGetDatum(table);
-	values[1] = CStringGetTextDatum(OidIsValid(as) ? lb_qualified_name(as) :
-									"default");
-	values[2] = Int32GetDatum(count);
-	nulls[2] = count == 0 || OidIsValid(as) ? 'n' : ' ';
-	(void) lb_run_once_with_nulls("SELECT pg_catalog.create_distributed_table($1, 'player_id', 'hash', $2, $3)",
-								  InvalidOid, lengthof(types), types, values,
-								  nulls);
+	(void) lb_exec_once("SELECT pg_catalog.create_distributed_table($1, 'player_id', 'hash', $2, $3)",
+						InvalidOid,
+						LB_ARGS(lb_arg_regclass(table),
+								lb_arg_text(OidIsValid(as) ? lb_qualified_name(as) : "default"),
+								lb_arg_or_null(INT4OID, Int32GetDatum(count), count == 0 || OidIsValid(as))));
 }
 
 /*
@@ -66,27 +59,22 @@ static void
 copy_hidden(Oid hidden, const char *type, const LbType *player_type)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, NAMEOID};
-	Oid			array = TEXTARRAYOID;
-	Datum		values[2];
+	Datum		players;
 	bool		isnull;
 
-	values[0] = CStringGetTextDatum(player_type->sql_name);
-	values[1] = DirectFunctionCall1(namein,
-									CStringGetDatum(GetUserNameFromId(lb_table_owner(hidden), false)));
-	(void) lb_own_run(&plan,
-					  "SELECT pg_catalog.array_agg(h.player_id) FROM @.lb_hidden AS h WHERE h.player_type OPERATOR(pg_catalog.=) $1 "
-					  "AND h.board OPERATOR(pg_catalog.=) '' AND (h.owners IS NULL OR $2 OPERATOR(pg_catalog.=) ANY (h.owners))",
-					  lengthof(types), types, values, NULL);
-	values[0] = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
-							  &isnull);
+	(void) lb_own_exec(&plan,
+					   "SELECT pg_catalog.array_agg(h.player_id) FROM @.lb_hidden AS h WHERE h.player_type OPERATOR(pg_catalog.=) $1 "
+					   "AND h.board OPERATOR(pg_catalog.=) '' AND (h.owners IS NULL OR $2 OPERATOR(pg_catalog.=) ANY (h.owners))",
+					   LB_ARGS(lb_arg_text(player_type->sql_name),
+							   lb_arg_name(GetUserNameFromId(lb_table_owner(hidden), false))));
+	players = lb_row_nullable(SPI_tuptable, 0, 1, &isnull);
 	if (isnull)
 		return;
-	(void) lb_run_once(psprintf("INSERT INTO %s (player_id, board, hidden) "
-								"SELECT CAST(u.player AS %s), '', true FROM pg_catalog.unnest($1) AS u (player)",
-								lb_qualified_name(hidden),
-								type),
-					   hidden, 1, &array, values);
+	(void) lb_exec_once(psprintf("INSERT INTO %s (player_id, board, hidden) "
+								 "SELECT CAST(u.player AS %s), '', true FROM pg_catalog.unnest($1) AS u (player)",
+								 lb_qualified_name(hidden),
+								 type),
+						hidden, LB_ARGS(lb_arg(TEXTARRAYOID, players)));
 }
 
 void
@@ -97,7 +85,7 @@ lb_make_companions(Oid scores, const char *declared, const LbType *type)
 
 	for (int i = 0; i < LB_NRECORDS; i++)
 	{
-		const		LbCompanion *companion = &lb_companions[i];
+		const LbCompanion *companion = &lb_companions[i];
 		char	   *name = psprintf("%s%s", get_rel_name(scores),
 									companion->suffix);
 		char	   *qualified =

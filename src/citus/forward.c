@@ -104,13 +104,11 @@ rethrow(MemoryContext context)
 }
 
 /*
- * Send a call to a shard that is locked.  The first two values are the player,
- * or an array of players, and, set here, the shard.  Returns the number of
- * rows.
+ * Send a call to a shard that is locked.  The first two arguments are the
+ * player, or an array of players, and the shard.  Returns the number of rows.
  */
 static int
-send_call(CallText *t, int64 shard, int nargs, const Oid *types, Datum *values,
-		  const char *nulls)
+send_call(CallText *t, int64 shard, int nargs, const LbArg *args)
 {
 	static LbPlans plans = {
 		.name = "leaderboard plans for shards",.keysize = sizeof(ShardCall)
@@ -121,7 +119,6 @@ send_call(CallText *t, int64 shard, int nargs, const Oid *types, Datum *values,
 	bool		switched;
 	volatile uint64 n = 0;
 
-	values[1] = Int64GetDatum(shard);
 	switched = lb_switch_from_superuser(&saved, t->defn, false);
 	if (!lb_may_call_others())
 		ereport(ERROR,
@@ -132,9 +129,8 @@ send_call(CallText *t, int64 shard, int nargs, const Oid *types, Datum *values,
 						 get_rel_name(t->defn->source))));
 	PG_TRY();
 	{
-		n = lb_plan_run_with_nulls(lb_plan_of(&plans, &key), t->defn->id,
-								   call_text, t, t->defn->source, nargs,
-								   types, values, nulls);
+		n = lb_plan_exec(lb_plan_of(&plans, &key), t->defn->id, call_text, t,
+						 t->defn->source, InvalidOid, nargs, args);
 	}
 	PG_CATCH();
 	{
@@ -149,10 +145,6 @@ send_call(CallText *t, int64 shard, int nargs, const Oid *types, Datum *values,
 int
 lb_forward(LbSubmit *s, Datum boards, LbForwarded **rows)
 {
-	static const Oid types[] = {TEXTOID, INT8OID, TEXTOID, INT8OID, TEXTOID,
-	TEXTOID, INT8OID, TEXTARRAYOID, JSONBOID};
-	Datum		values[lengthof(types)];
-	char		nulls[] = "         ";
 	CallText	t = {
 		.defn = s->players_of,
 		.column = lb_score_column(s->players_of),
@@ -161,37 +153,24 @@ lb_forward(LbSubmit *s, Datum boards, LbForwarded **rows)
 	};
 	const LbSubmitItem *item = s->items;
 	bool		alone = !lb_in_distributed_transaction();
-	int			n;
+	int64		shard = lb_lock_shard(t.defn, t.player);
+	int			n = send_call(&t, shard,
+							  LB_ARGS(lb_arg(TEXTOID, PointerGetDatum(item->player_text)), lb_arg_int8(shard),
+									  lb_arg_text(s->leaderboard.name), lb_arg_int8(item->amount),
+									  lb_arg_text(lb_op_name(s->op)), lb_arg_text(item->match_id), lb_arg_int8(s->at),
+									  lb_arg_or_null(TEXTARRAYOID, boards, boards == (Datum) 0),
+									  lb_arg_or_null(JSONBOID, s->metadata, !s->has_metadata)));
 
-	values[0] = PointerGetDatum(item->player_text);
-	values[2] = CStringGetTextDatum(s->leaderboard.name);
-	values[3] = Int64GetDatum(item->amount);
-	values[4] = CStringGetTextDatum(lb_op_name(s->op));
-	values[5] = item->match_id == NULL ? (Datum) 0 :
-		CStringGetTextDatum(item->match_id);
-	nulls[5] = item->match_id == NULL ? 'n' : ' ';
-	values[6] = Int64GetDatum(s->at);
-	values[7] = boards;
-	nulls[7] = boards == (Datum) 0 ? 'n' : ' ';
-	values[8] = s->metadata;
-	nulls[8] = s->has_metadata ? ' ' : 'n';
-	n = send_call(&t, lb_lock_shard(t.defn, t.player), lengthof(types), types, values, nulls);
 	s->only_forwarded = alone;
 	*rows = palloc0(Max(1, n) * sizeof(LbForwarded));
 	for (int i = 0; i < n; i++)
 	{
-		HeapTuple	tuple = SPI_tuptable->vals[i];
-		TupleDesc	desc = SPI_tuptable->tupdesc;
 		LbForwarded *row = &(*rows)[i];
-		bool		isnull;
-		Datum		score;
 
-		row->answer.board = SPI_getvalue(tuple, desc, 1);
-		score = SPI_getbinval(tuple, desc, 2, &isnull);
-		row->answer.has_score = !isnull;
-		row->answer.score = isnull ? 0 : DatumGetInt64(score);
-		row->applied = DatumGetBool(SPI_getbinval(tuple, desc, 3, &isnull));
-		row->repeated = DatumGetBool(SPI_getbinval(tuple, desc, 4, &isnull));
+		row->answer.board = lb_row_text(SPI_tuptable, i, 1);
+		row->answer.has_score = lb_row_int8(SPI_tuptable, i, 2, &row->answer.score);
+		row->applied = lb_row_bool(SPI_tuptable, i, 3);
+		row->repeated = lb_row_bool(SPI_tuptable, i, 4);
 	}
 	SPI_freetuptable(SPI_tuptable);
 	return n;
@@ -258,15 +237,12 @@ items_by_shard(const LbSubmit *s)
 static int
 send_items(const LbSubmit *s, const Sent *sent, int n, bool each)
 {
-	static const Oid types[] = {TEXTARRAYOID, INT8OID, TEXTOID, INT8ARRAYOID,
-	TEXTOID, TEXTARRAYOID, INT8OID, BOOLOID, INT4ARRAYOID};
 	CallText	t = {
 		.defn = s->players_of,
 		.column = lb_score_column(s->players_of),
 		.player = sent->item->player_text,
 		.call = "SELECT f.number, f.status, f.score, f.limit_name FROM @.lb_shard_submit_many($1, $2, $3, $4, $5, $6, $7, $8, $9) AS f"
 	};
-	Datum		values[lengthof(types)];
 	Datum	   *players = palloc(n * sizeof(Datum));
 	Datum	   *amounts = palloc(n * sizeof(Datum));
 	Datum	   *matches = palloc(n * sizeof(Datum));
@@ -283,15 +259,12 @@ send_items(const LbSubmit *s, const Sent *sent, int n, bool each)
 		nulls[i] = item->match_id == NULL;
 		matches[i] = nulls[i] ? (Datum) 0 : CStringGetTextDatum(item->match_id);
 	}
-	values[0] = lb_make_array(TEXTOID, players, NULL, n);
-	values[2] = CStringGetTextDatum(s->leaderboard.name);
-	values[3] = lb_make_array(INT8OID, amounts, NULL, n);
-	values[4] = CStringGetTextDatum(lb_op_name(s->op));
-	values[5] = lb_make_array(TEXTOID, matches, nulls, n);
-	values[6] = Int64GetDatum(s->at);
-	values[7] = BoolGetDatum(each);
-	values[8] = lb_make_array(INT4OID, items, NULL, n);
-	return send_call(&t, sent->shard, lengthof(types), types, values, NULL);
+	return send_call(&t, sent->shard,
+					 LB_ARGS(lb_arg_array(TEXTOID, players, n), lb_arg_int8(sent->shard),
+							 lb_arg_text(s->leaderboard.name), lb_arg_array(INT8OID, amounts, n),
+							 lb_arg_text(lb_op_name(s->op)),
+							 lb_arg(TEXTARRAYOID, lb_make_array(TEXTOID, matches, nulls, n)),
+							 lb_arg_int8(s->at), lb_arg_bool(each), lb_arg_array(INT4OID, items, n)));
 }
 
 int64
@@ -313,11 +286,7 @@ lb_forward_many(const LbSubmit *s, LbItemOutcome *outcomes)
 		nrows = send_items(s, sent + first, n, outcomes != NULL);
 		for (int i = 0; i < nrows; i++)
 		{
-			HeapTuple	tuple = SPI_tuptable->vals[i];
-			TupleDesc	desc = SPI_tuptable->tupdesc;
-			bool		isnull;
-			int			number = DatumGetInt32(SPI_getbinval(tuple, desc, 1,
-															 &isnull));
+			int			number = DatumGetInt32(lb_row_datum(SPI_tuptable, i, 1));
 			LbItemOutcome *outcome;
 
 			if (outcomes == NULL)
@@ -326,10 +295,9 @@ lb_forward_many(const LbSubmit *s, LbItemOutcome *outcomes)
 				continue;
 			}
 			outcome = &outcomes[sent[first + number - 1].item->number];
-			outcome->status = SPI_getvalue(tuple, desc, 2);
-			outcome->score = DatumGetInt64(SPI_getbinval(tuple, desc, 3, &isnull));
-			outcome->has_score = !isnull;
-			outcome->limit = SPI_getvalue(tuple, desc, 4);
+			outcome->status = lb_row_text(SPI_tuptable, i, 2);
+			outcome->has_score = lb_row_int8(SPI_tuptable, i, 3, &outcome->score);
+			outcome->limit = lb_row_text(SPI_tuptable, i, 4);
 		}
 		SPI_freetuptable(SPI_tuptable);
 	}
@@ -339,24 +307,19 @@ lb_forward_many(const LbSubmit *s, LbItemOutcome *outcomes)
 uint64
 lb_forward_ranked(const LbDefinition *defn, text *player, bool ranked, bool all)
 {
-	static const Oid types[] = {TEXTOID, INT8OID, TEXTOID, BOOLOID, BOOLOID};
 	CallText	t = {
 		.defn = defn,
 		.column = lb_ranked_if_column(defn),
 		.player = player,
 		.call = "SELECT f.n FROM @.lb_shard_set_ranked($1, $2, $3, $4, $5) AS f (n)"
 	};
-	Datum		values[lengthof(types)];
-	bool		isnull;
+	int64		shard = lb_lock_shard(defn, player);
 	int64		n;
 
-	values[0] = PointerGetDatum(player);
-	values[2] = CStringGetTextDatum(defn->name);
-	values[3] = BoolGetDatum(ranked);
-	values[4] = BoolGetDatum(all);
-	(void) send_call(&t, lb_lock_shard(t.defn, t.player), lengthof(types), types, values, NULL);
-	n = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
-									SPI_tuptable->tupdesc, 1, &isnull));
+	(void) send_call(&t, shard,
+					 LB_ARGS(lb_arg(TEXTOID, PointerGetDatum(player)), lb_arg_int8(shard),
+							 lb_arg_text(defn->name), lb_arg_bool(ranked), lb_arg_bool(all)));
+	(void) lb_row_int8(SPI_tuptable, 0, 1, &n);
 	SPI_freetuptable(SPI_tuptable);
 	return n;
 }
@@ -401,36 +364,32 @@ int
 lb_forward_forget(const LbDefinition **defns, int nboards, text *player,
 				  LbForgotten **rows)
 {
-	static const Oid types[] = {TEXTOID, INT8OID, TEXTARRAYOID};
 	CallText	t = {
 		.defn = defns[0],
 		.column = lb_score_column(defns[0]),
 		.player = player,
 		.call = "SELECT f.board, f.beside, f.removed, f.keys FROM @.lb_shard_forget($1, $2, $3) AS f"
 	};
-	Datum		values[lengthof(types)];
 	Datum	   *names = palloc(nboards * sizeof(Datum));
+	int64		shard;
 	int			n;
 
 	for (int i = 0; i < nboards; i++)
 		names[i] = CStringGetTextDatum(defns[i]->name);
-
-	values[0] = PointerGetDatum(player);
-	values[2] = lb_make_array(TEXTOID, names, NULL, nboards);
-	n = send_call(&t, lb_lock_shard(t.defn, t.player), lengthof(types), types, values, NULL);
+	shard = lb_lock_shard(t.defn, t.player);
+	n = send_call(&t, shard,
+				  LB_ARGS(lb_arg(TEXTOID, PointerGetDatum(player)), lb_arg_int8(shard),
+						  lb_arg_array(TEXTOID, names, nboards)));
 	*rows = palloc(Max(1, n) * sizeof(LbForgotten));
 	for (int i = 0; i < n; i++)
 	{
-		HeapTuple	tuple = SPI_tuptable->vals[i];
-		TupleDesc	desc = SPI_tuptable->tupdesc;
 		LbForgotten *row = &(*rows)[i];
 		bool		isnull;
-		Datum		keys;
+		Datum		keys = lb_row_nullable(SPI_tuptable, i, 4, &isnull);
 
-		row->table = forgotten_table(SPI_getvalue(tuple, desc, 1),
-									 SPI_getvalue(tuple, desc, 2));
-		row->removed = DatumGetInt64(SPI_getbinval(tuple, desc, 3, &isnull));
-		keys = SPI_getbinval(tuple, desc, 4, &isnull);
+		row->table = forgotten_table(lb_row_text(SPI_tuptable, i, 1),
+									 lb_row_text(SPI_tuptable, i, 2));
+		(void) lb_row_int8(SPI_tuptable, i, 3, &row->removed);
 		row->keys = isnull ? NIL : list_of_texts(keys);
 	}
 	SPI_freetuptable(SPI_tuptable);

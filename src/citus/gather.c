@@ -28,15 +28,11 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "access/table.h"
-#include "catalog/dependency.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_namespace.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
-#include "funcapi.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -47,216 +43,10 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/syscache.h"
 #include "utils/typcache.h"
 
 #include "boards/catalog.h"
-#include "boards/resolve.h"
-#include "boards/target.h"
-#include "citus/gather.h"
-#include "citus/layout.h"
-
-/* The board of a call that names none. */
-#define DEFAULT_BOARD "global"
-
-/* What the calls are looked for with. */
-typedef struct Search
-{
-	Oid			extension;
-	Oid			schema;			/* of the extension */
-	bool		inside;			/* of the arguments of a call */
-	bool		fenced;			/* the query's calls have distributed
-								 * subqueries */
-} Search;
-
-
-/* ----------------------------------------------------------------
- *		What is looked for
- * ----------------------------------------------------------------
- */
-
-/* The number of a function's argument "board"; -1 if it has none. */
-static int
-board_argument(HeapTuple function)
-{
-	Oid		   *types;
-	char	  **names;
-	char	   *modes;
-	int			n = get_func_arg_info(function, &types, &names, &modes);
-	int			input = 0;
-
-	for (int i = 0; names != NULL && i < n; i++)
-	{
-		if (modes != NULL && modes[i] != PROARGMODE_IN)
-			continue;
-		if (strcmp(names[i], "board") == 0)
-			return input;
-		input++;
-	}
-	return -1;
-}
-
-/* That argument of a call; NULL if it has been left out. */
-static Node *
-find_argument(const FuncExpr *call, int number)
-{
-	int			i = 0;
-	ListCell   *lc;
-
-	foreach(lc, call->args)
-	{
-		Node	   *arg = lfirst(lc);
-		int			n = IsA(arg, NamedArgExpr) ?
-			((NamedArgExpr *) arg)->argnumber : i;
-
-		if (n == number)
-			return IsA(arg, NamedArgExpr) ?
-				(Node *) ((NamedArgExpr *) arg)->arg : arg;
-		i++;
-	}
-	return NULL;
-}
-
-/*
- * Whether a name, as the planner knows it, can be that of a distributed
- * board.  A plan may be made for all values of a parameter.
- */
-static bool
-is_distributed_board(const Node *name)
-{
-	char	   *board = DEFAULT_BOARD;
-	LbTarget	target;
-
-	if (name != NULL && IsA(name, Param))
-		return true;
-	if (name != NULL)
-	{
-		if (!IsA(name, Const) || ((const Const *) name)->constisnull ||
-			((const Const *) name)->consttype != TEXTOID)
-			return false;
-		board = TextDatumGetCString(((const Const *) name)->constvalue);
-	}
-	return lb_look_up_name(board, strlen(board), &target) &&
-		lb_is_distributed_table(target.defn->source);
-}
-
-/* Whether it is a call of a read function, of a distributed board. */
-static bool
-is_call(Node *node, const Search *search)
-{
-	HeapTuple	tuple;
-	Form_pg_proc function;
-	int			board;
-
-	if (!IsA(node, FuncExpr) ||
-		get_func_namespace(((FuncExpr *) node)->funcid) != search->schema)
-		return false;
-	tuple = SearchSysCache1(PROCOID,
-							ObjectIdGetDatum(((FuncExpr *) node)->funcid));
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	function = (Form_pg_proc) GETSTRUCT(tuple);
-
-	/* What shards are asked has to be sent there. */
-	board = function->provolatile != PROVOLATILE_STABLE ||
-		strncmp(NameStr(function->proname), "lb_shard_", 9) == 0 ? -1 :
-		board_argument(tuple);
-	ReleaseSysCache(tuple);
-	return board >= 0 &&
-		is_distributed_board(find_argument((FuncExpr *) node, board)) &&
-		getExtensionOfObject(ProcedureRelationId,
-							 ((FuncExpr *) node)->funcid) == search->extension;
-}
-
-/* Whether there is a call, not in subqueries. */
-static bool
-has_call(Node *node, void *context)
-{
-	if (node == NULL || IsA(node, Query))
-		return false;
-	return is_call(node, (const Search *) context) ||
-		expression_tree_walker(node, has_call, context);
-}
-
-/* Whether there is one anywhere in the query. */
-static bool
-has_call_below(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, has_call_below, context, 0);
-	return is_call(node, (const Search *) context) ||
-		expression_tree_walker(node, has_call_below, context);
-}
-
-/* Whether there is a call for this query's rows, not in subqueries. */
-static bool
-has_call_of_column(Node *node, void *context)
-{
-	if (node == NULL || IsA(node, Query))
-		return false;
-	if (is_call(node, (const Search *) context) &&
-		!bms_is_empty(pull_varnos_of_level(NULL, node, 0)))
-		return true;
-	return expression_tree_walker(node, has_call_of_column, context);
-}
-
-/*
- * Whether it reads a table for which the function that context points to is
- * true.
- */
-static bool
-reads(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, RangeTblEntry))
-	{
-		RangeTblEntry *rte = (RangeTblEntry *) node;
-
-		return rte->rtekind == RTE_RELATION ?
-			(*(bool (**) (Oid)) context) (rte->relid) :
-			reads((Node *) rte->subquery, context);
-	}
-	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, reads, context,
-								 QTW_EXAMINE_RTES_BEFORE);
-	return expression_tree_walker(node, reads, context);
-}
-
-/* Whether it reads a table that Citus knows. */
-static bool
-is_of_citus(Node *node)
-{
-	bool		(*test) (Oid) = lb_is_distributed_table;
-
-	return reads(node, &test);
-}
-
-/*
- * Whether it reads a distributed table: what reads no such table, Citus can
- * run here.
- */
-static bool
-is_distributed(Node *node)
-{
-	bool		(*test) (Oid) = lb_has_shards;
-
-	return reads(node, &test);
-}
-
-/* Whether there is an aggregate of this query in the arguments of a call. */
-static bool
-calls_aggregate(Node *node, void *context)
-{
-	if (node == NULL || IsA(node, Query))
-		return false;
-	if (is_call(node, (const Search *) context))
-		return contain_agg_clause(node);
-	return expression_tree_walker(node, calls_aggregate, context);
-}
-
+#include "citus/gather_internal.h"
 
 /* ----------------------------------------------------------------
  *		One query
@@ -266,7 +56,7 @@ calls_aggregate(Node *node, void *context)
 /* A query that is being taken apart. */
 typedef struct Parts
 {
-	Search	   *search;
+	LbSearch   *search;
 	Query	   *inner;			/* the subquery */
 	Query	   *outer;
 	Bitmapset  *moved;			/* range table entries that are not in inner
@@ -286,7 +76,7 @@ vars_of(Node *node)
 static bool
 is_outside(const Parts *g, Node *node)
 {
-	return has_call(node, g->search) || bms_overlap(vars_of(node), g->moved);
+	return lb_has_call(node, g->search) || bms_overlap(vars_of(node), g->moved);
 }
 
 /* Move a function of FROM out of the subquery, if it makes calls.  */
@@ -322,8 +112,8 @@ is_joined(const Parts *g, const Node *item)
 	if (IsA(item, RangeTblRef))
 	{
 		number = ((const RangeTblRef *) item)->rtindex;
-		return has_call((Node *) rt_fetch(number, g->inner->rtable)->functions,
-						g->search);
+		return lb_has_call((Node *) rt_fetch(number, g->inner->rtable)->functions,
+						   g->search);
 	}
 	return IsA(item, JoinExpr) && join->jointype == JOIN_INNER &&
 		join->usingClause == NIL && join->alias == NULL &&
@@ -481,7 +271,7 @@ move_limit(Parts *g)
 													outer->targetList);
 
 		/* What is volatile would have another value outside. */
-		if (has_call(expr, g->search) || contain_volatile_functions(expr))
+		if (lb_has_call(expr, g->search) || contain_volatile_functions(expr))
 			return false;
 	}
 	foreach(lc, outer->sortClause)
@@ -537,7 +327,7 @@ is_known(const RangeTblEntry *rte)
  * of FROM.
  */
 static bool
-is_true_of(Query *query, bool (*test) (Node *, void *), Search *search)
+is_true_of(Query *query, bool (*test) (Node *, void *), LbSearch *search)
 {
 	ListCell   *lc;
 
@@ -562,16 +352,16 @@ is_true_of(Query *query, bool (*test) (Node *, void *), Search *search)
  * in WHERE.
  */
 static bool
-aggregates_only(Query *query, Search *search)
+aggregates_only(Query *query, LbSearch *search)
 {
 	return (query->hasAggs || query->groupClause != NIL ||
 			query->groupingSets != NIL) &&
-		!is_true_of(query, has_call_of_column, search);
+		!is_true_of(query, lb_has_call_of_column, search);
 }
 
 /* Whether the query can be taken apart, and needs it. */
 static bool
-can_gather(Query *query, Search *search)
+can_gather(Query *query, LbSearch *search)
 {
 	ListCell   *lc;
 
@@ -590,11 +380,11 @@ can_gather(Query *query, Search *search)
 		if (!is_known(lfirst_node(RangeTblEntry, lc)))
 			return false;
 	}
-	return is_true_of(query, has_call, search) &&
-		(is_distributed((Node *) query->rtable) ||
-		 is_distributed((Node *) query->cteList)) &&
-		!calls_aggregate((Node *) query->targetList, search) &&
-		!calls_aggregate(query->havingQual, search);
+	return is_true_of(query, lb_has_call, search) &&
+		(lb_reads_shards((Node *) query->rtable) ||
+		 lb_reads_shards((Node *) query->cteList)) &&
+		!lb_calls_aggregate((Node *) query->targetList, search) &&
+		!lb_calls_aggregate(query->havingQual, search);
 }
 
 /* Begin the subquery: what is between FROM and GROUP BY. */
@@ -737,7 +527,7 @@ is_broken(const Parts *g)
 		if (!bms_is_member(number, g->moved))
 		{
 			inside = bms_join(inside, vars_of_entry(rte));
-			if (has_call((Node *) rte->functions, g->search))
+			if (lb_has_call((Node *) rte->functions, g->search))
 				return true;
 		}
 		else if (g->numbers[number] == 0 && bms_is_member(number, outside))
@@ -747,7 +537,7 @@ is_broken(const Parts *g)
 	}
 	return g->inner->jointree->fromlist == NIL ||
 		bms_overlap(inside, g->moved) ||
-		has_call((Node *) g->inner->jointree, g->search);
+		lb_has_call((Node *) g->inner->jointree, g->search);
 }
 
 /*
@@ -755,7 +545,7 @@ is_broken(const Parts *g)
  * cannot be.
  */
 static Query *
-gather(Query *query, Search *search)
+gather(Query *query, LbSearch *search)
 {
 	Query	   *outer = copyObject(query);
 	Parts		g = {.search = search,.outer = outer};
@@ -812,11 +602,11 @@ gather(Query *query, Search *search)
  * the call.
  */
 static void
-fence(SubLink *link, Search *search)
+fence(SubLink *link, LbSearch *search)
 {
 	Query	   *query = (Query *) link->subselect;
 
-	if (query->rowMarks != NIL || !is_distributed((Node *) query))
+	if (query->rowMarks != NIL || !lb_reads_shards((Node *) query))
 		return;
 	if (query->limitOffset == NULL && query->limitCount == NULL)
 		query->limitOffset = (Node *) zero();
@@ -836,7 +626,7 @@ is_fenced(const Query *query)
 	{
 		RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
 
-		if (is_of_citus((Node *) rte) &&
+		if (lb_reads_citus((Node *) rte) &&
 			(rte->rtekind != RTE_SUBQUERY ||
 			 (rte->subquery->limitOffset == NULL &&
 			  rte->subquery->limitCount == NULL)))
@@ -847,13 +637,13 @@ is_fenced(const Query *query)
 
 /* The same query, with the rows of its calls fetched before, if need be. */
 static Query *
-gather_one(Query *query, Search *search)
+gather_one(Query *query, LbSearch *search)
 {
 	bool		needed = can_gather(query, search);
 	Query	   *gathered = NULL;
 
 	if (needed && !aggregates_only(query, search) &&
-		(!is_fenced(query) || !is_of_citus((Node *) query->rtable)))
+		(!is_fenced(query) || !lb_reads_citus((Node *) query->rtable)))
 		gathered = gather(query, search);
 	if (gathered != NULL)
 		return gathered;
@@ -867,7 +657,7 @@ gather_one(Query *query, Search *search)
 static Node *
 gather_below(Node *node, void *context)
 {
-	Search	   *search = (Search *) context;
+	LbSearch   *search = (LbSearch *) context;
 	bool		before = search->inside;
 
 	if (node == NULL)
@@ -885,7 +675,7 @@ gather_below(Node *node, void *context)
 		search->fenced = fenced;
 		return (Node *) query;
 	}
-	search->inside = before || is_call(node, search);
+	search->inside = before || lb_is_call(node, search);
 	node = expression_tree_mutator(node, gather_below, context);
 	if (before && IsA(node, SubLink))
 		fence((SubLink *) node, search);
@@ -896,7 +686,7 @@ gather_below(Node *node, void *context)
 Query *
 lb_gather_calls(Query *query)
 {
-	Search		search = {.inside = false};
+	LbSearch	search = {.inside = false};
 	const LbCatalog *catalog;
 
 	/* Without Citus that is all. */
@@ -909,7 +699,7 @@ lb_gather_calls(Query *query)
 		return query;
 	search.extension = catalog->extension;
 	search.schema = catalog->schema;
-	if (!has_call_below((Node *) query, &search))
+	if (!lb_has_call_below((Node *) query, &search))
 		return query;
 	return (Query *) gather_below((Node *) query, &search);
 }

@@ -93,10 +93,9 @@ lb_is_coordinator(void)
 	if (!OidIsValid(get_relname_relid("pg_dist_local_group",
 									  PG_CATALOG_NAMESPACE)))
 		return false;
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	n = lb_run_once("SELECT FROM pg_catalog.pg_dist_local_group AS g WHERE g.groupid OPERATOR(pg_catalog.=) 0",
-					InvalidOid, 0, NULL, NULL);
+	SPI_connect();
+	n = lb_exec_once("SELECT FROM pg_catalog.pg_dist_local_group AS g WHERE g.groupid OPERATOR(pg_catalog.=) 0",
+					 InvalidOid, LB_NO_ARGS);
 	SPI_finish();
 	return n > 0;
 }
@@ -255,7 +254,7 @@ typedef struct Partition
 {
 	bool		has_shards;		/* of its own */
 	int32		colocation;		/* the number of its group; 0: it is in none */
-}			Partition;
+} Partition;
 
 /*
  * Reference tables and local tables that Citus knows have no distribution
@@ -375,7 +374,7 @@ typedef struct Placement
 {
 	int32		group;
 	int			n;
-}			Placement;
+} Placement;
 
 static void
 take_placement(HeapTuple row, TupleDesc desc, void *arg)

@@ -45,6 +45,7 @@
 #include "utils/ruleutils.h"
 #include "utils/syscache.h"
 
+#include "admin/triggers.h"
 #include "boards/resolve.h"
 #include "citus/companion.h"
 #include "citus/layout.h"
@@ -120,30 +121,24 @@ declare_type(Distribution *d, Oid source, AttrNumber attno)
 static bool
 find_distribution(Oid source, Distribution *d)
 {
-	Oid			types[] = {REGCLASSOID};
-	Datum		values[] = {ObjectIdGetDatum(source)};
 	char	   *method;
 	char	   *column;
-	bool		isnull;
 
-	if (lb_run_once("SELECT CAST(p.partmethod AS pg_catalog.text), pg_catalog.column_to_column_name(p.logicalrelid, p.partkey), "
-					"CAST(p.repmodel AS pg_catalog.text) OPERATOR(pg_catalog.=) 't', p.colocationid OPERATOR(pg_catalog.<>) 0 "
-					"FROM pg_catalog.pg_dist_partition AS p WHERE p.logicalrelid OPERATOR(pg_catalog.=) $1",
-					InvalidOid, lengthof(types), types, values) != 1)
+	if (lb_exec_once("SELECT CAST(p.partmethod AS pg_catalog.text), pg_catalog.column_to_column_name(p.logicalrelid, p.partkey), "
+					 "CAST(p.repmodel AS pg_catalog.text) OPERATOR(pg_catalog.=) 't', p.colocationid OPERATOR(pg_catalog.<>) 0 "
+					 "FROM pg_catalog.pg_dist_partition AS p WHERE p.logicalrelid OPERATOR(pg_catalog.=) $1",
+					 InvalidOid, LB_ARGS(lb_arg_regclass(source))) != 1)
 		return false;
-	method = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
-	column = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2);
-	d->everywhere = DatumGetBool(SPI_getbinval(SPI_tuptable->vals[0],
-											   SPI_tuptable->tupdesc, 3,
-											   &isnull));
+	method = lb_row_text(SPI_tuptable, 0, 1);
+	column = lb_row_text(SPI_tuptable, 0, 2);
+	d->everywhere = lb_row_bool(SPI_tuptable, 0, 3);
 	d->hashed = method[0] == 'h';
 	d->type = INT8OID;
 	d->declared = "pg_catalog.int8";
 	d->collate = "";
 	if (d->hashed && column != NULL)
 		declare_type(d, source, get_attnum(source, column));
-	if (!DatumGetBool(SPI_getbinval(SPI_tuptable->vals[0],
-									SPI_tuptable->tupdesc, 4, &isnull)))
+	if (!lb_row_bool(SPI_tuptable, 0, 4))
 		return false;
 	return method[0] == 'n' || (d->hashed && value_text(d) != NULL);
 }
@@ -156,14 +151,6 @@ places_name(Oid source)
 									  lb_places_name(get_rel_name(source)));
 }
 
-/* Run a statement without a result, which names the table of places. */
-static void
-run(const char *statement)
-{
-	if (SPI_execute(statement, false, 0) < 0)
-		elog(ERROR, "could not run a statement on places: %s", statement);
-}
-
 /* Make the table.  Returns its OID. */
 static Oid
 create(Oid source, const Distribution *d)
@@ -171,22 +158,22 @@ create(Oid source, const Distribution *d)
 	char	   *name = places_name(source);
 	Oid			places;
 
-	run(psprintf("CREATE TABLE %s (place %s%s PRIMARY KEY, shard pg_catalog.int8, self pg_catalog.int8, width pg_catalog.int8)",
-				 name, d->declared, d->collate));
+	lb_execute_utility(psprintf("CREATE TABLE %s (place %s%s PRIMARY KEY, shard pg_catalog.int8, self pg_catalog.int8, width pg_catalog.int8)",
+								name, d->declared, d->collate));
 	places = lb_places(source);
 	if (!OidIsValid(places))
 		elog(ERROR, "could not find the table of places %s", name);
 	if (d->everywhere)
-		run(psprintf("SELECT pg_catalog.create_reference_table(%s)",
-					 quote_literal_cstr(name)));
+		lb_execute_utility(psprintf("SELECT pg_catalog.create_reference_table(%s)",
+									quote_literal_cstr(name)));
 	/* In a schema that is distributed, the table is already. */
 	else if (!lb_is_distributed_table(places))
-		run(psprintf("SELECT pg_catalog.create_distributed_table(%s, %s, 'hash', %s)",
-					 quote_literal_cstr(name), d->hashed ? "'place'" : "NULL",
-					 quote_literal_cstr(lb_qualified_name(source))));
-	run(psprintf("COMMENT ON TABLE %s IS %s", name,
-				 quote_literal_cstr("made by the extension leaderboard: a row for each shard, so that queries can ask each shard's board")));
-	run(psprintf("GRANT SELECT ON TABLE %s TO PUBLIC", name));
+		lb_execute_utility(psprintf("SELECT pg_catalog.create_distributed_table(%s, %s, 'hash', %s)",
+									quote_literal_cstr(name), d->hashed ? "'place'" : "NULL",
+									quote_literal_cstr(lb_qualified_name(source))));
+	lb_execute_utility(psprintf("COMMENT ON TABLE %s IS %s", name,
+								quote_literal_cstr("made by the extension leaderboard: a row for each shard, so that queries can ask each shard's board")));
+	lb_execute_utility(psprintf("GRANT SELECT ON TABLE %s TO PUBLIC", name));
 	return places;
 }
 
@@ -206,52 +193,46 @@ create(Oid source, const Distribution *d)
 static bool
 find_values(Oid source, Oid places, const Distribution *d)
 {
-	Oid			types[] = {REGCLASSOID, REGCLASSOID, INT4OID};
-	Datum		values[3];
-	bool		isnull;
-
-	values[0] = ObjectIdGetDatum(source);
-	values[1] = ObjectIdGetDatum(places);
 	for (int n = FIRST_VALUES; d->hashed && n <= count_values(d); n *= 16)
 	{
-		values[2] = Int32GetDatum(n);
-		(void) lb_run_once(psprintf("WITH p AS MATERIALIZED (" PAIRS "), "
-									"r AS MATERIALIZED (SELECT pg_catalog.array_agg(p.low ORDER BY p.low) AS lows FROM p), "
-									"v AS (SELECT pg_catalog.min(u.n) AS n, r.lows[pg_catalog.width_bucket(pg_catalog.worker_hash(%s), r.lows)] AS low "
-									"FROM r CROSS JOIN pg_catalog.generate_series(1, $3) AS u (n) GROUP BY 2) "
-									"SELECT pg_catalog.array_agg(v.n), pg_catalog.array_agg(p.shard), pg_catalog.array_agg(p.self), pg_catalog.array_agg(p.width), "
-									"pg_catalog.bool_and(v.n IS NOT NULL) "
-									"FROM p LEFT JOIN v ON v.low OPERATOR(pg_catalog.=) p.low", value_text(d)),
-						   InvalidOid, 3, types, values);
-		if (DatumGetBool(SPI_getbinval(SPI_tuptable->vals[0],
-									   SPI_tuptable->tupdesc, 5, &isnull)))
+		(void) lb_exec_once(psprintf("WITH p AS MATERIALIZED (" PAIRS "), "
+									 "r AS MATERIALIZED (SELECT pg_catalog.array_agg(p.low ORDER BY p.low) AS lows FROM p), "
+									 "v AS (SELECT pg_catalog.min(u.n) AS n, r.lows[pg_catalog.width_bucket(pg_catalog.worker_hash(%s), r.lows)] AS low "
+									 "FROM r CROSS JOIN pg_catalog.generate_series(1, $3) AS u (n) GROUP BY 2) "
+									 "SELECT pg_catalog.array_agg(v.n), pg_catalog.array_agg(p.shard), pg_catalog.array_agg(p.self), pg_catalog.array_agg(p.width), "
+									 "pg_catalog.bool_and(v.n IS NOT NULL) "
+									 "FROM p LEFT JOIN v ON v.low OPERATOR(pg_catalog.=) p.low", value_text(d)),
+							InvalidOid,
+							LB_ARGS(lb_arg_regclass(source), lb_arg_regclass(places), lb_arg_int4(n)));
+		if (lb_row_bool(SPI_tuptable, 0, 5))
 			return true;
 	}
 	if (d->hashed)
 		return false;
-	return lb_run_once("SELECT ARRAY[1], ARRAY[p.shard], ARRAY[p.self], ARRAY[CAST(4294967296 AS pg_catalog.int8)] FROM (" PAIRS ") AS p",
-					   InvalidOid, 2, types, values) == 1;
+	return lb_exec_once("SELECT ARRAY[1], ARRAY[p.shard], ARRAY[p.self], ARRAY[CAST(4294967296 AS pg_catalog.int8)] FROM (" PAIRS ") AS p",
+						InvalidOid,
+						LB_ARGS(lb_arg_regclass(source), lb_arg_regclass(places))) == 1;
 }
 
 /* Make all rows anew. */
 static void
 fill(Oid source, Oid places, const Distribution *d)
 {
-	Oid			types[] = {INT4ARRAYOID, INT8ARRAYOID, INT8ARRAYOID, INT8ARRAYOID};
-	Datum		values[4];
 	char	   *name = places_name(source);
-	bool		isnull;
+	SPITupleTable *found;
 
 	if (!find_values(source, places, d))
 		return;
-	for (int i = 0; i < 4; i++)
-		values[i] = SPI_getbinval(SPI_tuptable->vals[0],
-								  SPI_tuptable->tupdesc, i + 1, &isnull);
-	run(psprintf("DELETE FROM %s", name));
-	(void) lb_run_once(psprintf("INSERT INTO %s (place, shard, self, width) SELECT %s, u.shard, u.self, u.width "
-								"FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4)) AS u (n, shard, self, width)",
-								name, d->hashed ? value_text(d) : "u.n"),
-					   InvalidOid, lengthof(types), types, values);
+	found = SPI_tuptable;
+	lb_execute_utility(psprintf("DELETE FROM %s", name));
+	(void) lb_exec_once(psprintf("INSERT INTO %s (place, shard, self, width) SELECT %s, u.shard, u.self, u.width "
+								 "FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4)) AS u (n, shard, self, width)",
+								 name, d->hashed ? value_text(d) : "u.n"),
+						InvalidOid,
+						LB_ARGS(lb_arg(INT4ARRAYOID, lb_row_datum(found, 0, 1)),
+								lb_arg(INT8ARRAYOID, lb_row_datum(found, 0, 2)),
+								lb_arg(INT8ARRAYOID, lb_row_datum(found, 0, 3)),
+								lb_arg(INT8ARRAYOID, lb_row_datum(found, 0, 4))));
 }
 
 /* Whether the rows are what they should be, as far as readers need it. */
@@ -262,21 +243,15 @@ is_right(Oid source, Oid places)
 	int64	   *selves;
 	int			n;
 
-	n = (int) lb_run_once(psprintf("SELECT p.shard, p.self FROM %s AS p",
-								   lb_qualified_name(places)),
-						  places, 0, NULL, NULL);
+	n = (int) lb_exec_once(psprintf("SELECT p.shard, p.self FROM %s AS p",
+									lb_qualified_name(places)),
+						   places, LB_NO_ARGS);
 	shards = palloc(Max(1, n) * sizeof(int64));
 	selves = palloc(Max(1, n) * sizeof(int64));
 	for (int i = 0; i < n; i++)
 	{
-		bool		isnull;
-
-		shards[i] = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[i],
-												SPI_tuptable->tupdesc, 1,
-												&isnull));
-		selves[i] = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[i],
-												SPI_tuptable->tupdesc, 2,
-												&isnull));
+		(void) lb_row_int8(SPI_tuptable, i, 1, &shards[i]);
+		(void) lb_row_int8(SPI_tuptable, i, 2, &selves[i]);
 	}
 	return lb_are_all_shards(source, places, n, shards, selves);
 }
@@ -288,35 +263,30 @@ is_right(Oid source, Oid places)
 static Oid
 follow_rename(Oid source)
 {
-	Oid			types[] = {REGCLASSOID};
-	Datum		values[] = {ObjectIdGetDatum(source)};
 	const char *name = lb_places_name(get_rel_name(source));
 	Oid			schema = get_rel_namespace(source);
 	uint64		n;
 	SPITupleTable *tables;
 
-	n = lb_run_once("SELECT p.oid FROM pg_catalog.pg_class AS s JOIN pg_catalog.pg_class AS p "
-					"ON p.relowner OPERATOR(pg_catalog.=) s.relowner "
-					"WHERE s.oid OPERATOR(pg_catalog.=) $1 AND p.relkind OPERATOR(pg_catalog.=) 'r' "
-					"AND pg_catalog.right(CAST(p.relname AS pg_catalog.text), 10) OPERATOR(pg_catalog.=) '_lb_places'",
-					InvalidOid, lengthof(types), types, values);
+	n = lb_exec_once("SELECT p.oid FROM pg_catalog.pg_class AS s JOIN pg_catalog.pg_class AS p "
+					 "ON p.relowner OPERATOR(pg_catalog.=) s.relowner "
+					 "WHERE s.oid OPERATOR(pg_catalog.=) $1 AND p.relkind OPERATOR(pg_catalog.=) 'r' "
+					 "AND pg_catalog.right(CAST(p.relname AS pg_catalog.text), 10) OPERATOR(pg_catalog.=) '_lb_places'",
+					 InvalidOid, LB_ARGS(lb_arg_regclass(source)));
 	tables = SPI_tuptable;
 	for (uint64 i = 0; i < n; i++)
 	{
-		bool		isnull;
-		Oid			places = DatumGetObjectId(SPI_getbinval(tables->vals[i],
-															tables->tupdesc, 1,
-															&isnull));
+		Oid			places = DatumGetObjectId(lb_row_datum(tables, i, 1));
 
 		if (!lb_is_places(places) || !lb_is_distributed_table(places) ||
 			!is_right(source, places))
 			continue;
 		if (get_rel_namespace(places) != schema)
-			run(psprintf("ALTER TABLE %s SET SCHEMA %s", lb_qualified_name(places),
-						 quote_identifier(get_namespace_name(schema))));
+			lb_execute_utility(psprintf("ALTER TABLE %s SET SCHEMA %s", lb_qualified_name(places),
+										quote_identifier(get_namespace_name(schema))));
 		if (strcmp(get_rel_name(places), name) != 0)
-			run(psprintf("ALTER TABLE %s RENAME TO %s", lb_qualified_name(places),
-						 quote_identifier(name)));
+			lb_execute_utility(psprintf("ALTER TABLE %s RENAME TO %s", lb_qualified_name(places),
+										quote_identifier(name)));
 		return places;
 	}
 	return InvalidOid;
@@ -326,21 +296,17 @@ follow_rename(Oid source)
 static bool
 are_colocated(Oid source, Oid places)
 {
-	Oid			types[] = {REGCLASSOID, REGCLASSOID};
-	Datum		values[2];
-
-	values[0] = ObjectIdGetDatum(source);
-	values[1] = ObjectIdGetDatum(places);
-	return lb_run_once("SELECT FROM pg_catalog.pg_dist_partition AS s JOIN pg_catalog.pg_dist_partition AS p "
-					   "ON p.colocationid OPERATOR(pg_catalog.=) s.colocationid "
-					   "WHERE s.logicalrelid OPERATOR(pg_catalog.=) $1 AND p.logicalrelid OPERATOR(pg_catalog.=) $2",
-					   InvalidOid, lengthof(types), types, values) == 1;
+	return lb_exec_once("SELECT FROM pg_catalog.pg_dist_partition AS s JOIN pg_catalog.pg_dist_partition AS p "
+						"ON p.colocationid OPERATOR(pg_catalog.=) s.colocationid "
+						"WHERE s.logicalrelid OPERATOR(pg_catalog.=) $1 AND p.logicalrelid OPERATOR(pg_catalog.=) $2",
+						InvalidOid,
+						LB_ARGS(lb_arg_regclass(source), lb_arg_regclass(places))) == 1;
 }
 
 static void
 drop(Oid source)
 {
-	run(psprintf("DROP TABLE %s", places_name(source)));
+	lb_execute_utility(psprintf("DROP TABLE %s", places_name(source)));
 }
 
 /*
@@ -410,8 +376,7 @@ lb_places_make(Oid source)
 	int			nestlevel = NewGUCNestLevel();
 	LbUser		saved;
 
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 
 	/* Citus refuses to make a table after statements that ran in parallel. */
 	lb_set_locally("citus.multi_shard_modify_mode", "sequential");
@@ -428,8 +393,7 @@ lb_places_drop(Oid source)
 {
 	if (!OidIsValid(lb_places(source)))
 		return;
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	drop(source);
 	SPI_finish();
 }
@@ -440,30 +404,26 @@ follow_drop(Oid relid)
 {
 	if (OidIsValid(relid) && lb_is_distributed_table(relid) &&
 		pg_class_ownercheck(relid, GetUserId()))
-		run(psprintf("DROP TABLE %s", lb_qualified_name(relid)));
+		lb_execute_utility(psprintf("DROP TABLE %s", lb_qualified_name(relid)));
 }
 
 void
 lb_places_follow_drop(Datum *sources, int n)
 {
-	Oid			types[] = {OIDARRAYOID};
-	Datum		values[1];
 	uint64		ndropped;
 	SPITupleTable *dropped;
 
-	values[0] = lb_make_array(OIDOID, sources, NULL, n);
-	ndropped = lb_run_once("SELECT CAST(d.schema_name AS pg_catalog.text), CAST(d.object_name AS pg_catalog.text) FROM pg_catalog.pg_event_trigger_dropped_objects() AS d "
-						   "WHERE d.classid OPERATOR(pg_catalog.=) CAST('pg_catalog.pg_class' AS pg_catalog.regclass) "
-						   "AND d.objsubid OPERATOR(pg_catalog.=) 0 AND d.objid OPERATOR(pg_catalog.=) ANY ($1)",
-						   InvalidOid, lengthof(types), types, values);
+	ndropped = lb_exec_once("SELECT CAST(d.schema_name AS pg_catalog.text), CAST(d.object_name AS pg_catalog.text) FROM pg_catalog.pg_event_trigger_dropped_objects() AS d "
+							"WHERE d.classid OPERATOR(pg_catalog.=) CAST('pg_catalog.pg_class' AS pg_catalog.regclass) "
+							"AND d.objsubid OPERATOR(pg_catalog.=) 0 AND d.objid OPERATOR(pg_catalog.=) ANY ($1)",
+							InvalidOid, LB_ARGS(lb_arg_array(OIDOID, sources, n)));
 	dropped = SPI_tuptable;
 	if (ndropped == 0 || !lb_is_coordinator())
 		return;
 	for (uint64 i = 0; i < ndropped; i++)
 	{
-		char	   *schema = SPI_getvalue(dropped->vals[i], dropped->tupdesc, 1);
-		char	   *name = SPI_getvalue(dropped->vals[i], dropped->tupdesc, 2);
-		Oid			schemaid = get_namespace_oid(schema, true);
+		char	   *name = lb_row_text(dropped, i, 2);
+		Oid			schemaid = get_namespace_oid(lb_row_text(dropped, i, 1), true);
 		Oid			places = get_relname_relid(lb_places_name(name), schemaid);
 
 		if (OidIsValid(places) && lb_is_places(places))

@@ -76,8 +76,7 @@ static char *
 text_of_result(MemoryContext context)
 {
 	MemoryContext old = MemoryContextSwitchTo(context);
-	char	   *result = SPI_getvalue(SPI_tuptable->vals[0],
-									  SPI_tuptable->tupdesc, 1);
+	char	   *result = lb_row_text(SPI_tuptable, 0, 1);
 
 	MemoryContextSwitchTo(old);
 	SPI_freetuptable(SPI_tuptable);
@@ -128,24 +127,19 @@ lb_lock_changed_settings(const char *leaderboard)
 static char *
 settings_text(const char *leaderboard)
 {
-	static const Oid types[] = {TEXTOID, TEXTOID, TEXTARRAYOID};
 	MemoryContext context = CurrentMemoryContext;
-	Datum		values[3];
 	char	   *result;
 	int			nestlevel;
 
-	values[0] = CStringGetTextDatum(leaderboard);
-	lb_family_values(family_name(leaderboard), &values[1], &values[2]);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	nestlevel = lb_begin_texts();
-	(void) lb_own_run_latest("SELECT CAST(pg_catalog.jsonb_build_object("
-							 "'op', (SELECT b.op FROM @.lb_leaderboard AS b WHERE b.name OPERATOR(pg_catalog.=) $1), "
-							 "'windows', (SELECT COALESCE(pg_catalog.jsonb_agg(pg_catalog.to_jsonb(w)), '[]') FROM @.lb_window AS w "
-							 "WHERE " LB_OF_FAMILY("w.name", "$2", "$3") "), "
-							 "'limits', (SELECT COALESCE(pg_catalog.jsonb_agg(pg_catalog.to_jsonb(l)), '[]') FROM @.lb_limit AS l "
-							 "WHERE l.board OPERATOR(pg_catalog.=) $1 OR " LB_OF_FAMILY("l.board", "$2", "$3") ")) AS pg_catalog.text)",
-							 3, types, values, NULL);
+	(void) lb_own_exec_latest("SELECT CAST(pg_catalog.jsonb_build_object("
+							  "'op', (SELECT b.op FROM @.lb_leaderboard AS b WHERE b.name OPERATOR(pg_catalog.=) $1), "
+							  "'windows', (SELECT COALESCE(pg_catalog.jsonb_agg(pg_catalog.to_jsonb(w)), '[]') FROM @.lb_window AS w "
+							  "WHERE " LB_IN_FAMILY("w.name", "$2") "), "
+							  "'limits', (SELECT COALESCE(pg_catalog.jsonb_agg(pg_catalog.to_jsonb(l)), '[]') FROM @.lb_limit AS l "
+							  "WHERE l.board OPERATOR(pg_catalog.=) $1 OR " LB_IN_FAMILY("l.board", "$2") ")) AS pg_catalog.text)",
+							  LB_ARGS(lb_arg_text(leaderboard), lb_arg_family(family_name(leaderboard))));
 	AtEOXact_GUC(true, nestlevel);
 	result = text_of_result(context);
 	SPI_finish();
@@ -159,17 +153,13 @@ settings_text(const char *leaderboard)
 static char *
 closed_keys(const char *leaderboard, const char *aggregate)
 {
-	static const Oid types[] = {TEXTOID, TEXTARRAYOID};
 	MemoryContext context = CurrentMemoryContext;
-	Datum		values[2];
 	char	   *result;
 
-	lb_family_values(family_name(leaderboard), &values[0], &values[1]);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	(void) lb_own_run_latest(psprintf("SELECT %s FROM @.lb_closed AS c WHERE " LB_OF_FAMILY("c.board", "$1", "$2"),
-									  aggregate),
-							 2, types, values, NULL);
+	SPI_connect();
+	(void) lb_own_exec_latest(psprintf("SELECT %s FROM @.lb_closed AS c WHERE " LB_IN_FAMILY("c.board", "$1"),
+									   aggregate),
+							  LB_ARGS(lb_arg_family(family_name(leaderboard))));
 	result = text_of_result(context);
 	SPI_finish();
 	return result;
@@ -371,8 +361,7 @@ lb_shard_windows(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("board \"%s\" is no family of windows", board)));
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	if (!lb_window_keys_here(target.defn, &boards, &rows))
 	{
 		SPI_finish();
@@ -452,17 +441,13 @@ static void
 record_op(const char *leaderboard, Datum settings)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, JSONBOID};
-	Datum		values[2];
 
 	if (strcmp(leaderboard, LB_GLOBAL) == 0)
 		return;
-	values[0] = CStringGetTextDatum(leaderboard);
-	values[1] = settings;
-	(void) lb_own_run(&plan,
-					  "INSERT INTO @.lb_leaderboard AS b (name, op) VALUES ($1, $2 OPERATOR(pg_catalog.->>) 'op') "
-					  "ON CONFLICT (name) DO UPDATE SET op = excluded.op WHERE b.op OPERATOR(pg_catalog.<>) excluded.op",
-					  2, types, values, NULL);
+	(void) lb_own_exec(&plan,
+					   "INSERT INTO @.lb_leaderboard AS b (name, op) VALUES ($1, $2 OPERATOR(pg_catalog.->>) 'op') "
+					   "ON CONFLICT (name) DO UPDATE SET op = excluded.op WHERE b.op OPERATOR(pg_catalog.<>) excluded.op",
+					   LB_ARGS(lb_arg_text(leaderboard), lb_arg(JSONBOID, settings)));
 }
 
 #define SENT_WINDOWS \
@@ -478,22 +463,20 @@ static void
 lock_windows(Datum settings)
 {
 	static LbPlan plan;
-	static const Oid types[] = {JSONBOID};
-	SPITupleTable *table;
-	uint64		n = lb_own_run(&plan, "SELECT n.name FROM " SENT_WINDOWS " AS n ORDER BY n.name",
-							   1, types, &settings, NULL);
+	uint64		n = lb_own_exec(&plan, "SELECT n.name FROM " SENT_WINDOWS " AS n ORDER BY n.name",
+								LB_ARGS(lb_arg(JSONBOID, settings)));
+	SPITupleTable *rows = SPI_tuptable;
 
-	table = SPI_tuptable;
 	for (uint64 i = 0; i < n; i++)
 	{
-		char	   *name = SPI_getvalue(table->vals[i], table->tupdesc, 1);
+		char	   *name = lb_row_text(rows, i, 1);
 
 		CHECK_FOR_INTERRUPTS();
 		if (name == NULL)
 			lb_null_argument("name");
 		lb_window_lock_name(name);
 	}
-	SPI_freetuptable(table);
+	SPI_freetuptable(rows);
 }
 
 /* Check the names of windows that are new here. */
@@ -501,18 +484,16 @@ static void
 check_new_windows(const char *leaderboard, Datum settings)
 {
 	static LbPlan plan;
-	static const Oid types[] = {JSONBOID};
-	SPITupleTable *table;
-	uint64		n = lb_own_run(&plan,
-							   "SELECT n.name, n.period FROM " SENT_WINDOWS " AS n "
-							   "WHERE NOT EXISTS (SELECT FROM @.lb_window AS w WHERE w.name OPERATOR(pg_catalog.=) n.name) ORDER BY n.name",
-							   1, types, &settings, NULL);
+	uint64		n = lb_own_exec(&plan,
+								"SELECT n.name, n.period FROM " SENT_WINDOWS " AS n "
+								"WHERE NOT EXISTS (SELECT FROM @.lb_window AS w WHERE w.name OPERATOR(pg_catalog.=) n.name) ORDER BY n.name",
+								LB_ARGS(lb_arg(JSONBOID, settings)));
+	SPITupleTable *rows = SPI_tuptable;
 
-	table = SPI_tuptable;
 	for (uint64 i = 0; i < n; i++)
 	{
-		char	   *name = SPI_getvalue(table->vals[i], table->tupdesc, 1);
-		char	   *period = SPI_getvalue(table->vals[i], table->tupdesc, 2);
+		char	   *name = lb_row_text(rows, i, 1);
+		char	   *period = lb_row_text(rows, i, 2);
 		LbPeriod	number = LB_ONCE;
 
 		CHECK_FOR_INTERRUPTS();
@@ -521,7 +502,7 @@ check_new_windows(const char *leaderboard, Datum settings)
 			(void) lb_period_from_text(period, &number);
 		lb_window_check_name(name, number);
 	}
-	SPI_freetuptable(table);
+	SPI_freetuptable(rows);
 }
 
 /* The windows: those that are sent, and no others. */
@@ -529,26 +510,22 @@ static void
 record_windows(const char *leaderboard, Datum settings)
 {
 	static LbPlan plans[2];
-	static const Oid types[] = {JSONBOID, TEXTOID, TEXTARRAYOID};
-	Datum		values[3];
 	LbWindow  **windows;
 	int			n;
 
-	values[0] = settings;
-	lb_family_values(family_name(leaderboard), &values[1], &values[2]);
-	(void) lb_own_run(&plans[0],
-					  "DELETE FROM @.lb_window AS w WHERE " LB_OF_FAMILY("w.name", "$2", "$3") " "
-					  "AND NOT EXISTS (SELECT FROM " SENT_WINDOWS " AS n WHERE n.name OPERATOR(pg_catalog.=) w.name)",
-					  3, types, values, NULL);
+	(void) lb_own_exec(&plans[0],
+					   "DELETE FROM @.lb_window AS w WHERE " LB_IN_FAMILY("w.name", "$2") " "
+					   "AND NOT EXISTS (SELECT FROM " SENT_WINDOWS " AS n WHERE n.name OPERATOR(pg_catalog.=) w.name)",
+					   LB_ARGS(lb_arg(JSONBOID, settings), lb_arg_family(family_name(leaderboard))));
 	CommandCounterIncrement();
 	check_new_windows(leaderboard, settings);
-	(void) lb_own_run(&plans[1],
-					  "INSERT INTO @.lb_window AS w SELECT n.* FROM " SENT_WINDOWS " AS n ON CONFLICT (name) DO UPDATE SET "
-					  "period = excluded.period, time_zone = excluded.time_zone, first_day = excluded.first_day, "
-					  "starts = excluded.starts, ends = excluded.ends, op = excluded.op, keep = excluded.keep, late = excluded.late, "
-					  "archive_top = excluded.archive_top, is_open = excluded.is_open "
-					  "WHERE pg_catalog.to_jsonb(w.*) OPERATOR(pg_catalog.<>) pg_catalog.to_jsonb(excluded.*)",
-					  1, types, values, NULL);
+	(void) lb_own_exec(&plans[1],
+					   "INSERT INTO @.lb_window AS w SELECT n.* FROM " SENT_WINDOWS " AS n ON CONFLICT (name) DO UPDATE SET "
+					   "period = excluded.period, time_zone = excluded.time_zone, first_day = excluded.first_day, "
+					   "starts = excluded.starts, ends = excluded.ends, op = excluded.op, keep = excluded.keep, late = excluded.late, "
+					   "archive_top = excluded.archive_top, is_open = excluded.is_open "
+					   "WHERE pg_catalog.to_jsonb(w.*) OPERATOR(pg_catalog.<>) pg_catalog.to_jsonb(excluded.*)",
+					   LB_ARGS(lb_arg(JSONBOID, settings)));
 	CommandCounterIncrement();
 	n = lb_windows(&windows);
 	for (int i = 0; i < n; i++)
@@ -564,36 +541,32 @@ static void
 record_limits(const char *leaderboard, Datum settings)
 {
 	static LbPlan plans[3];
-	static const Oid types[] = {JSONBOID, TEXTOID, TEXTARRAYOID, TEXTOID};
-	Datum		values[4];
+	LbArg		args[] = {lb_arg(JSONBOID, settings), lb_arg_text(leaderboard),
+	lb_arg_family(family_name(leaderboard))};
 
 #define OF_LEADERBOARD(column) \
-	"(" column " OPERATOR(pg_catalog.=) $4 OR " LB_OF_FAMILY(column, "$2", "$3") ")"
-	values[0] = settings;
-	lb_family_values(family_name(leaderboard), &values[1], &values[2]);
-	values[3] = CStringGetTextDatum(leaderboard);
-	if (lb_own_run(&plans[0],
-				   "SELECT n.name FROM " SENT_LIMITS " AS n WHERE (" OF_LEADERBOARD("n.board") ") IS NOT TRUE "
-				   "OR EXISTS (SELECT FROM @.lb_limit AS l WHERE l.name OPERATOR(pg_catalog.=) n.name AND NOT " OF_LEADERBOARD("l.board") ") LIMIT 1",
-				   4, types, values, NULL) > 0)
+	"(" column " OPERATOR(pg_catalog.=) $2 OR " LB_IN_FAMILY(column, "$3") ")"
+	if (lb_own_exec(&plans[0],
+					"SELECT n.name FROM " SENT_LIMITS " AS n WHERE (" OF_LEADERBOARD("n.board") ") IS NOT TRUE "
+					"OR EXISTS (SELECT FROM @.lb_limit AS l WHERE l.name OPERATOR(pg_catalog.=) n.name AND NOT " OF_LEADERBOARD("l.board") ") LIMIT 1",
+					lengthof(args), args) > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
 				 errmsg("limit \"%s\" is another leaderboard's",
-						SPI_getvalue(SPI_tuptable->vals[0],
-									 SPI_tuptable->tupdesc, 1)),
+						lb_row_text(SPI_tuptable, 0, 1)),
 				 errhint("Use another name.")));
 	SPI_freetuptable(SPI_tuptable);
-	(void) lb_own_run(&plans[1],
-					  "DELETE FROM @.lb_limit AS l WHERE " OF_LEADERBOARD("l.board") " "
-					  "AND NOT EXISTS (SELECT FROM " SENT_LIMITS " AS n WHERE n.name OPERATOR(pg_catalog.=) l.name)",
-					  4, types, values, NULL);
-	(void) lb_own_run(&plans[2],
-					  "INSERT INTO @.lb_limit AS l SELECT n.* FROM " SENT_LIMITS " AS n ON CONFLICT (name) DO UPDATE SET "
-					  "board = excluded.board, max_amount = excluded.max_amount, period = excluded.period, "
-					  "max_period_amount = excluded.max_period_amount, min_score = excluded.min_score, "
-					  "max_score = excluded.max_score, max_submits = excluded.max_submits, action = excluded.action "
-					  "WHERE pg_catalog.to_jsonb(l.*) OPERATOR(pg_catalog.<>) pg_catalog.to_jsonb(excluded.*)",
-					  1, types, values, NULL);
+	(void) lb_own_exec(&plans[1],
+					   "DELETE FROM @.lb_limit AS l WHERE " OF_LEADERBOARD("l.board") " "
+					   "AND NOT EXISTS (SELECT FROM " SENT_LIMITS " AS n WHERE n.name OPERATOR(pg_catalog.=) l.name)",
+					   lengthof(args), args);
+	(void) lb_own_exec(&plans[2],
+					   "INSERT INTO @.lb_limit AS l SELECT n.* FROM " SENT_LIMITS " AS n ON CONFLICT (name) DO UPDATE SET "
+					   "board = excluded.board, max_amount = excluded.max_amount, period = excluded.period, "
+					   "max_period_amount = excluded.max_period_amount, min_score = excluded.min_score, "
+					   "max_score = excluded.max_score, max_submits = excluded.max_submits, action = excluded.action "
+					   "WHERE pg_catalog.to_jsonb(l.*) OPERATOR(pg_catalog.<>) pg_catalog.to_jsonb(excluded.*)",
+					   LB_ARGS(lb_arg(JSONBOID, settings)));
 #undef OF_LEADERBOARD
 }
 
@@ -607,8 +580,7 @@ lb_record_settings(PG_FUNCTION_ARGS)
 	PreventCommandDuringRecovery("lb_record_settings()");
 	require_recorded(leaderboard);
 	lb_refuse_coordinator("lb_record_settings");
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	lock_windows(settings);
 	LockRelationOid(lb_own_table("lb_leaderboard"), ShareRowExclusiveLock);
 	LockRelationOid(lb_own_table("lb_window"), ShareRowExclusiveLock);
@@ -626,7 +598,6 @@ static void
 close_key(Datum key)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID};
 	text	   *t = DatumGetTextPP(key);
 	LbSpan		span;
 
@@ -635,9 +606,9 @@ close_key(Datum key)
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("window \"%s\" does not exist", text_to_cstring(t))));
 	lb_window_lock(VARDATA_ANY(t), VARSIZE_ANY_EXHDR(t), ExclusiveLock);
-	(void) lb_own_run(&plan,
-					  "INSERT INTO @.lb_closed (board) VALUES ($1) ON CONFLICT (board) DO NOTHING",
-					  1, types, &key, NULL);
+	(void) lb_own_exec(&plan,
+					   "INSERT INTO @.lb_closed (board) VALUES ($1) ON CONFLICT (board) DO NOTHING",
+					   LB_ARGS(lb_arg(TEXTOID, key)));
 }
 
 /*
@@ -649,18 +620,14 @@ static void
 close_only(const char *leaderboard, Datum keys)
 {
 	static LbPlan plans[2];
-	static const Oid types[] = {TEXTARRAYOID, TEXTOID, TEXTARRAYOID};
-	Datum		values[3];
 
-	values[0] = keys;
-	lb_family_values(family_name(leaderboard), &values[1], &values[2]);
-	(void) lb_own_run(&plans[0],
-					  "DELETE FROM @.lb_closed AS c WHERE " LB_OF_FAMILY("c.board", "$2", "$3") " "
-					  "AND NOT EXISTS (SELECT FROM pg_catalog.unnest($1) AS n (board) WHERE n.board OPERATOR(pg_catalog.=) c.board)",
-					  3, types, values, NULL);
-	(void) lb_own_run(&plans[1],
-					  "INSERT INTO @.lb_closed (board) SELECT n.board FROM pg_catalog.unnest($1) AS n (board) ON CONFLICT (board) DO NOTHING",
-					  1, types, values, NULL);
+	(void) lb_own_exec(&plans[0],
+					   "DELETE FROM @.lb_closed AS c WHERE " LB_IN_FAMILY("c.board", "$2") " "
+					   "AND NOT EXISTS (SELECT FROM pg_catalog.unnest($1) AS n (board) WHERE n.board OPERATOR(pg_catalog.=) c.board)",
+					   LB_ARGS(lb_arg(TEXTARRAYOID, keys), lb_arg_family(family_name(leaderboard))));
+	(void) lb_own_exec(&plans[1],
+					   "INSERT INTO @.lb_closed (board) SELECT n.board FROM pg_catalog.unnest($1) AS n (board) ON CONFLICT (board) DO NOTHING",
+					   LB_ARGS(lb_arg(TEXTARRAYOID, keys)));
 }
 
 Datum
@@ -686,8 +653,7 @@ lb_record_closed(PG_FUNCTION_ARGS)
 				 errmsg("too many boards for one call"),
 				 errdetail("\"%s\" has %d elements; the most is %d.", "boards",
 						   n, MAX_CLOSED_AT_ONCE)));
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	for (int i = 0; i < n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();

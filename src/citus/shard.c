@@ -63,10 +63,19 @@ typedef struct ShardEntry
 
 static HTAB *entries = NULL;
 
-char *
-lb_constant_text(const void *arg)
+/* An LbPlanText: a copy of the text arg. */
+static char *
+constant_text(const void *arg)
 {
 	return pstrdup((const char *) arg);
+}
+
+/* Run a text, which is a constant. */
+static uint64
+run(LbPlan *plan, const char *text, int nargs, const LbArg *args)
+{
+	return lb_plan_exec(plan, 0, constant_text, text, InvalidOid, InvalidOid,
+						nargs, args);
 }
 
 /*
@@ -76,24 +85,18 @@ int64
 lb_find_shard(Oid table, const char *column, text *player)
 {
 	static LbPlan plan;
-	Oid			types[] = {REGCLASSOID, TEXTOID, TEXTOID};
-	Datum		values[3];
 	int64		shard = 0;
-	bool		isnull;
 	LbUser		saved;
 
-	values[0] = ObjectIdGetDatum(table);
-	values[1] = PointerGetDatum(player);
-	values[2] = CStringGetTextDatum(column);
 	lb_switch_to_owner(&saved, lb_table_owner(table), false);
-	if (lb_plan_run(&plan, 0, lb_constant_text,
-					"SELECT pg_catalog.get_shard_id_for_distribution_column($1, $2) "
-					"FROM pg_catalog.pg_dist_partition AS p WHERE p.logicalrelid OPERATOR(pg_catalog.=) $1 "
-					"AND p.partmethod OPERATOR(pg_catalog.=) 'h' "
-					"AND pg_catalog.column_to_column_name(p.logicalrelid, p.partkey) OPERATOR(pg_catalog.=) $3",
-					InvalidOid, InvalidOid, lengthof(types), types, values) > 0)
-		shard = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
-											SPI_tuptable->tupdesc, 1, &isnull));
+	if (run(&plan,
+			"SELECT pg_catalog.get_shard_id_for_distribution_column($1, $2) "
+			"FROM pg_catalog.pg_dist_partition AS p WHERE p.logicalrelid OPERATOR(pg_catalog.=) $1 "
+			"AND p.partmethod OPERATOR(pg_catalog.=) 'h' "
+			"AND pg_catalog.column_to_column_name(p.logicalrelid, p.partkey) OPERATOR(pg_catalog.=) $3",
+			LB_ARGS(lb_arg_regclass(table), lb_arg(TEXTOID, PointerGetDatum(player)),
+					lb_arg_text(column))) > 0)
+		(void) lb_row_int8(SPI_tuptable, 0, 1, &shard);
 	lb_restore_user(&saved);
 	SPI_freetuptable(SPI_tuptable);
 	return shard;
@@ -125,28 +128,18 @@ void
 lb_shards_of(const LbDefinition *defn, Datum *players, int n, int64 *shards)
 {
 	static LbPlan plan;
-	Oid			types[] = {REGCLASSOID, TEXTARRAYOID};
-	Datum		values[2];
 	LbUser		saved;
 
 	/* Whether there are shards of players. */
 	(void) lb_shard_of(defn, DatumGetTextPP(players[0]));
-	values[0] = ObjectIdGetDatum(defn->source);
-	values[1] = lb_make_array(TEXTOID, players, NULL, n);
 	lb_switch_to_owner(&saved, defn->owner, false);
-	(void) lb_plan_run(&plan, 0, lb_constant_text,
-					   "SELECT pg_catalog.get_shard_id_for_distribution_column($1, u.player) "
-					   "FROM pg_catalog.unnest($2) WITH ORDINALITY AS u (player, n) ORDER BY u.n",
-					   InvalidOid, InvalidOid, lengthof(types), types, values);
+	(void) run(&plan,
+			   "SELECT pg_catalog.get_shard_id_for_distribution_column($1, u.player) "
+			   "FROM pg_catalog.unnest($2) WITH ORDINALITY AS u (player, n) ORDER BY u.n",
+			   LB_ARGS(lb_arg_regclass(defn->source), lb_arg_array(TEXTOID, players, n)));
 	lb_restore_user(&saved);
 	for (int i = 0; i < n; i++)
-	{
-		bool		isnull;
-
-		shards[i] = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[i],
-												SPI_tuptable->tupdesc, 1,
-												&isnull));
-	}
+		(void) lb_row_int8(SPI_tuptable, i, 1, &shards[i]);
 	SPI_freetuptable(SPI_tuptable);
 }
 
@@ -158,17 +151,13 @@ void
 lb_lock_shards(const LbDefinition *defn, Datum *shards, int n)
 {
 	static LbPlan plan;
-	static const Oid types[] = {INT4OID, INT8ARRAYOID};
-	Datum		values[lengthof(types)];
 	LbUser		saved;
 
-	values[0] = Int32GetDatum(ShareLock);
-	values[1] = lb_make_array(INT8OID, shards, NULL, n);
 	lb_switch_to_owner(&saved, defn->owner, false);
-	(void) lb_plan_run(&plan, 0, lb_constant_text,
-					   "SELECT pg_catalog.lock_shard_metadata($1, ARRAY[s.shardid]) FROM "
-					   "(SELECT s.shardid FROM pg_catalog.pg_dist_shard AS s WHERE s.shardid OPERATOR(pg_catalog.=) ANY ($2) ORDER BY s.shardid) AS s",
-					   InvalidOid, InvalidOid, lengthof(types), types, values);
+	(void) run(&plan,
+			   "SELECT pg_catalog.lock_shard_metadata($1, ARRAY[s.shardid]) FROM "
+			   "(SELECT s.shardid FROM pg_catalog.pg_dist_shard AS s WHERE s.shardid OPERATOR(pg_catalog.=) ANY ($2) ORDER BY s.shardid) AS s",
+			   LB_ARGS(lb_arg_int4(ShareLock), lb_arg_array(INT8OID, shards, n)));
 	lb_restore_user(&saved);
 	AcceptInvalidationMessages();
 }
@@ -193,18 +182,13 @@ Oid
 lb_shard_table(Oid table, int64 shard)
 {
 	static LbPlan plan;
-	Oid			types[] = {REGCLASSOID, INT8OID};
-	Datum		values[2];
 	Datum		value;
 	bool		isnull;
 
-	values[0] = ObjectIdGetDatum(table);
-	values[1] = Int64GetDatum(shard);
-	(void) lb_plan_run(&plan, 0, lb_constant_text,
-					   "SELECT pg_catalog.to_regclass(pg_catalog.shard_name($1, $2, false))",
-					   InvalidOid, InvalidOid, lengthof(types), types, values);
-	value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
-						  &isnull);
+	(void) run(&plan,
+			   "SELECT pg_catalog.to_regclass(pg_catalog.shard_name($1, $2, false))",
+			   LB_ARGS(lb_arg_regclass(table), lb_arg_int8(shard)));
+	value = lb_row_nullable(SPI_tuptable, 0, 1, &isnull);
 	SPI_freetuptable(SPI_tuptable);
 	if (isnull)
 		ereport(ERROR,

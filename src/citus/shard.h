@@ -23,9 +23,6 @@ extern int64 lb_find_shard(Oid table, const char *column, text *player);
  */
 extern Oid	lb_shard_table(Oid table, int64 shard);
 
-/* An LbPlanText: a copy of the text arg. */
-extern char *lb_constant_text(const void *arg);
-
 /*
  * The number of the shard that a player of a board is in, or 0 where
  * lb_shard_of() raises.  Between SPI_connect and SPI_finish.
@@ -53,6 +50,12 @@ extern void lb_lock_shards(const LbDefinition *defn, Datum *shards, int n);
 
 /* The same for the shard that a player is in; returns its number. */
 extern int64 lb_lock_shard(const LbDefinition *defn, text *player);
+
+/*
+ * Lock a board's table on all servers; a routine of LbDistributed.  Citus then
+ * commits by two phases.
+ */
+extern void lb_lock_distributed(const LbDefinition *defn);
 
 /*
  * The recorded definition of that name, with the table of a player's shard in

@@ -58,7 +58,7 @@ typedef struct Companion
 	char	   *name;
 	char	   *type;			/* of its players */
 	int64		removed;
-}			Companion;
+} Companion;
 
 /* A call under way. */
 typedef struct Forget
@@ -93,16 +93,14 @@ return_row(const Forget *f, const char *board, const char *beside,
  * rows.
  */
 static int64
-run_companion(const Forget *f, const Companion * companion, const char *sql)
+run_companion(const Forget *f, const Companion *companion, const char *sql)
 {
-	Oid			types[] = {TEXTOID};
-	Datum		values[] = {PointerGetDatum(f->player)};
 	LbUser		saved;
 	uint64		n;
 
 	lb_switch_to_owner(&saved, lb_table_owner(companion->table), false);
 	lb_set_locally("row_security", "off");
-	n = lb_run_once(sql, companion->table, 1, types, values);
+	n = lb_exec_once(sql, companion->table, LB_ARGS(lb_arg(TEXTOID, PointerGetDatum(f->player))));
 	lb_restore_user(&saved);
 	return (int64) n;
 }
@@ -244,8 +242,7 @@ lb_shard_forget(PG_FUNCTION_ARGS)
 	boards = palloc(n * sizeof(char *));
 	for (int i = 0; i < n; i++)
 		boards[i] = TextDatumGetCString(elements[i]);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	nestlevel = lb_begin_shard(boards[0], NULL, f.player, PG_GETARG_INT64(1));
 	for (int i = 0; i < n; i++)
 		check_board(&f, boards[i]);

@@ -99,8 +99,7 @@ lb_shard_set_ranked(PG_FUNCTION_ARGS)
 	board = text_to_cstring(PG_GETARG_TEXT_PP(2));
 	ranked = PG_GETARG_BOOL(3);
 	all = PG_GETARG_BOOL(4);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	nestlevel = lb_begin_shard(board, NULL, player, PG_GETARG_INT64(1));
 	lb_shard_stand_in(&in, player);
 	lb_check_hide_in(&in, board);

@@ -61,7 +61,7 @@ enum
  * needs.  The arguments that it takes have the same numbers in both functions.
  */
 static int
-begin_on_shard(FunctionCallInfo fcinfo, LbSubmit *s, LbStandIn * in,
+begin_on_shard(FunctionCallInfo fcinfo, LbSubmit *s, LbStandIn *in,
 			   text *player)
 {
 	int			nestlevel;
@@ -100,8 +100,7 @@ lb_shard_submit(PG_FUNCTION_ARGS)
 			lb_null_argument(names[i]);
 	}
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	nestlevel = begin_on_shard(fcinfo, &s, &in,
 							   PG_GETARG_TEXT_PP(ARG_PLAYER_ID));
 	lb_submission_set_boards(&s, PG_ARGISNULL(ARG_BOARDS) ? NULL :
@@ -211,8 +210,7 @@ lb_shard_submit_many(PG_FUNCTION_ARGS)
 					  TYPALIGN_INT, &players, NULL, &n);
 	if (n == 0)
 		return (Datum) 0;
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	nestlevel = begin_on_shard(fcinfo, &s, &in, DatumGetTextPP(players[0]));
 	check_players(&s, players, n, PG_GETARG_INT64(ARG_SHARD));
 	lb_submission_set_boards(&s, NULL);

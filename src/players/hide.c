@@ -233,10 +233,7 @@ find_board(const char *board, Player *player)
 	LbDefinition *defn = lb_find_in(player->stand_in, board);
 
 	if (defn == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("board \"%s\" does not exist", board),
-				 errhint("The table lb_board lists the boards; of a family, name the family itself.")));
+		lb_board_not_found(board, "The table lb_board lists the boards; of a family, name the family itself.");
 	if (!defn->has_ranked_if)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -49,13 +49,7 @@ check_required(FunctionCallInfo fcinfo, const LbOperand *operand)
 		return;
 	value = operand->type == INT4OID ? PG_GETARG_INT32(operand->argument) :
 		PG_GETARG_INT64(operand->argument);
-	if (value < operand->least)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("argument \"%s\" is out of range: " INT64_FORMAT,
-						operand->name, value),
-				 errhint("\"%s\" must be at least " INT64_FORMAT ".",
-						 operand->name, operand->least)));
+	lb_require_at_least(operand->name, value, operand->least, NULL);
 }
 
 /* Find a board by its name.  call->method is the board's then. */

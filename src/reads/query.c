@@ -14,7 +14,7 @@
  *
  * Each board has plans of its own, so a hash keeps them.  The other statements
  * of the library keep one plan each, in a variable of the code that runs them
- * (spi.c).
+ * (spi_own.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -108,10 +108,9 @@ lb_query_value(const LbDefinition *defn, const LbQueryArgs *args,
 	*isnull = true;
 	if (run_query(defn, args, NULL, NULL) > 0)
 	{
-		TupleDesc	tupdesc = SPI_tuptable->tupdesc;
-		Form_pg_attribute att = TupleDescAttr(tupdesc, 0);
+		Form_pg_attribute att = TupleDescAttr(SPI_tuptable->tupdesc, 0);
 
-		result = SPI_getbinval(SPI_tuptable->vals[0], tupdesc, 1, isnull);
+		result = lb_row_nullable(SPI_tuptable, 0, 1, isnull);
 
 		/* It has to outlive SPI's memory. */
 		if (!*isnull)
@@ -275,10 +274,7 @@ take_key(Statement *statement, int n)
 	statement->nkey = n;
 	for (int i = 0; i < n; i++)
 	{
-		bool		isnull;
-
-		statement->key[i] = SPI_getbinval(SPI_tuptable->vals[0], desc, i + 1,
-										  &isnull);
+		statement->key[i] = lb_row_datum(SPI_tuptable, 0, i + 1);
 		statement->types[i] = TupleDescAttr(desc, i)->atttypid;
 	}
 }
@@ -420,12 +416,9 @@ lb_query_key(const LbDefinition *defn, LbQueryArgs *args, Datum *values)
 	found = run_query(defn, args, NULL, NULL) > 0;
 	for (int i = 0; found && i < SPI_tuptable->tupdesc->natts; i++)
 	{
-		TupleDesc	desc = SPI_tuptable->tupdesc;
-		Form_pg_attribute att = TupleDescAttr(desc, i);
-		bool		isnull;
+		Form_pg_attribute att = TupleDescAttr(SPI_tuptable->tupdesc, i);
 
-		values[i] = SPI_datumTransfer(SPI_getbinval(SPI_tuptable->vals[0],
-													desc, i + 1, &isnull),
+		values[i] = SPI_datumTransfer(lb_row_datum(SPI_tuptable, 0, i + 1),
 									  att->attbyval, att->attlen);
 	}
 	SPI_finish();

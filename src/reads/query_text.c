@@ -44,39 +44,13 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
-#include "catalog/pg_attribute.h"
-#include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
-#include "lib/stringinfo.h"
 #include "utils/builtins.h"
-#include "utils/lsyscache.h"
-#include "utils/syscache.h"
 
 #include "boards/resolve.h"
-#include "reads/query_text.h"
+#include "reads/query_text_internal.h"
 
-/* A text under way. */
-typedef struct Text
-{
-	StringInfoData buf;
-	const LbDefinition *defn;
-	const LbQuery *query;
-	LbMethod	method;
-	bool		own_types;
-	int			nparams;		/* without the board's value */
-	int			given;			/* the number of parameters before P's rank_by
-								 * columns; -1: these are subqueries */
-	bool		key;			/* P is the key that is the operands */
-} Text;
-
-static void expand(Text *t, const char *template);
-static void append_from(Text *t, const char *alias, bool prefix);
-static void append_order(Text *t, const char *alias, bool reverse);
-static void append_lookup(Text *t, int column);
-static void append_beside(Text *t, int column, bool before);
-static void append_given(Text *t, int column);
-static void member_is_t(Text *t, int i);
+static void expand(LbText *t, const char *template);
 
 /* Words that stand for a template. */
 static const struct
@@ -213,109 +187,70 @@ static const struct
 	}},
 };
 
-/* Append a column of a relation. */
-static void
-append_column(Text *t, const char *alias, const char *name)
-{
-	appendStringInfo(&t->buf, "%s.%s", alias, quote_identifier(name));
-}
-
-/*
- * What follows a column where it is ordered: texts are in order of their
- * bytes.
- */
-static const char *
-collate(const LbColumn *column)
-{
-	return column->type->words == LB_TEXT ? " COLLATE pg_catalog.\"C\"" : "";
-}
-
-/* Append a column of a relation to be ordered by. */
-static void
-append_ordered(Text *t, const char *alias, const LbColumn *column)
-{
-	append_column(t, alias, column->name);
-	appendStringInfoString(&t->buf, collate(column));
-}
-
 /* FROM source t WHERE the row is in B. */
 static void
-word_from(Text *t)
+word_from(LbText *t)
 {
-	append_from(t, "t", false);
+	lb_text_from(t, "t", false);
 }
 
 /* The same for all boards of a family whose value begins with $1. */
 static void
-word_from_prefix(Text *t)
+word_from_prefix(LbText *t)
 {
-	append_from(t, "t", true);
+	lb_text_from(t, "t", true);
 }
 
 /* t's score. */
 static void
-word_score(Text *t)
+word_score(LbText *t)
 {
-	append_column(t, "t", t->defn->columns[0].name);
+	lb_text_column(t, "t", t->defn->columns[0].name);
 }
 
 /* The type, in pg_catalog, as which queries return a column. */
 static const char *
-returned_type(const Text *t, const LbColumn *column)
+returned_type(const LbText *t, const LbColumn *column)
 {
 	return t->own_types ? column->type->name : "int8";
 }
 
 static void
-word_stype(Text *t)
+word_stype(LbText *t)
 {
 	appendStringInfo(&t->buf, "pg_catalog.%s",
 					 returned_type(t, lb_score_column(t->defn)));
 }
 
-/* What is in the place of the i-th column of members, from 0. */
-typedef void (*AppendMember) (Text *t, int i);
-
-static void
-append_members(Text *t, const char *separator, AppendMember append)
-{
-	for (int i = 0; i < t->defn->nmember; i++)
-	{
-		if (i > 0)
-			appendStringInfoString(&t->buf, separator);
-		append(t, i);
-	}
-}
-
 /* t's member. */
 static void
-member_of_t(Text *t, int i)
+member_of_t(LbText *t, int i)
 {
-	append_column(t, "t", lb_member_columns(t->defn)[i].name);
+	lb_text_column(t, "t", lb_member_columns(t->defn)[i].name);
 }
 
 static void
-word_member(Text *t)
+word_member(LbText *t)
 {
-	append_members(t, ", ", member_of_t);
+	lb_text_members(t, ", ", member_of_t);
 }
 
 /* The same from "keys". */
 static void
-member_of_keys(Text *t, int i)
+member_of_keys(LbText *t, int i)
 {
 	appendStringInfo(&t->buf, "m%d", i + 1);
 }
 
 static void
-word_m(Text *t)
+word_m(LbText *t)
 {
-	append_members(t, ", ", member_of_keys);
+	lb_text_members(t, ", ", member_of_keys);
 }
 
 /* A member and its score as the query returns them: of t ... */
 static void
-member_out_of_t(Text *t, int i)
+member_out_of_t(LbText *t, int i)
 {
 	const LbColumn *column = &lb_member_columns(t->defn)[i];
 
@@ -324,78 +259,71 @@ member_out_of_t(Text *t, int i)
 }
 
 static void
-word_row_of_t(Text *t)
+word_row_of_t(LbText *t)
 {
-	append_members(t, ", ", member_out_of_t);
+	lb_text_members(t, ", ", member_out_of_t);
 	expand(t, ", CAST({score} AS {stype})");
 }
 
 /* ... and of "keys". */
 static void
-member_out(Text *t, int i)
+member_out(LbText *t, int i)
 {
 	appendStringInfo(&t->buf, "CAST(m%d AS pg_catalog.%s)", i + 1,
 					 returned_type(t, &lb_member_columns(t->defn)[i]));
 }
 
 static void
-word_row(Text *t)
+word_row(LbText *t)
 {
-	append_members(t, ", ", member_out);
+	lb_text_members(t, ", ", member_out);
 	expand(t, ", CAST(k1 AS {stype})");
-}
-
-/* The parameter of the i-th column of the operand that is a member. */
-static int
-member_param(Text *t, int i)
-{
-	return i == 0 ? 1 : lb_query_noperands(t->query) + i;
 }
 
 /* Of an array of members, $1: its members as rows ... */
 static void
-asked_column(Text *t, int i)
+asked_column(LbText *t, int i)
 {
-	appendStringInfo(&t->buf, "pg_catalog.unnest($%d)", member_param(t, i));
+	appendStringInfo(&t->buf, "pg_catalog.unnest($%d)", lb_text_param(t, i));
 }
 
 static void
-word_asked(Text *t)
+word_asked(LbText *t)
 {
 	appendStringInfoString(&t->buf, "ROWS FROM (");
-	append_members(t, ", ", asked_column);
+	lb_text_members(t, ", ", asked_column);
 	appendStringInfoChar(&t->buf, ')');
 }
 
 /* ... and their columns, in a. */
 static void
-member_of_a(Text *t, int i)
+member_of_a(LbText *t, int i)
 {
 	appendStringInfo(&t->buf, "a%d", i + 1);
 }
 
 static void
-word_a(Text *t)
+word_a(LbText *t)
 {
-	append_members(t, ", ", member_of_a);
+	lb_text_members(t, ", ", member_of_a);
 }
 
 /* The member of "keys", in w, is the one in a. */
 static void
-joined_column(Text *t, int i)
+joined_column(LbText *t, int i)
 {
 	appendStringInfo(&t->buf, "w.m%d OPERATOR(pg_catalog.=) a.a%d", i + 1, i + 1);
 }
 
 static void
-word_joined(Text *t)
+word_joined(LbText *t)
 {
-	append_members(t, " AND ", joined_column);
+	lb_text_members(t, " AND ", joined_column);
 }
 
 /* Aggregates over scores: boolean has its own. */
 static void
-word_min(Text *t)
+word_min(LbText *t)
 {
 	appendStringInfo(&t->buf, "pg_catalog.%s",
 					 lb_score_column(t->defn)->type->oid == BOOLOID ?
@@ -403,7 +331,7 @@ word_min(Text *t)
 }
 
 static void
-word_max(Text *t)
+word_max(LbText *t)
 {
 	appendStringInfo(&t->buf, "pg_catalog.%s",
 					 lb_score_column(t->defn)->type->oid == BOOLOID ?
@@ -412,56 +340,56 @@ word_max(Text *t)
 
 /* t's rank_by columns as k1, k2 ... and its member as m1 ... */
 static void
-key_member(Text *t, int i)
+key_member(LbText *t, int i)
 {
 	member_of_t(t, i);
 	appendStringInfo(&t->buf, " AS m%d", i + 1);
 }
 
 static void
-word_keys(Text *t)
+word_keys(LbText *t)
 {
 	for (int i = 0; i < t->defn->nrank_by; i++)
 	{
-		append_column(t, "t", t->defn->columns[i].name);
+		lb_text_column(t, "t", t->defn->columns[i].name);
 		appendStringInfo(&t->buf, " AS k%d, ", i + 1);
 	}
-	append_members(t, ", ", key_member);
+	lb_text_members(t, ", ", key_member);
 }
 
 /* O over t. */
 static void
-word_order(Text *t)
+word_order(LbText *t)
 {
-	append_order(t, "t", false);
+	lb_text_order(t, "t", false);
 }
 
 /* O read backwards. */
 static void
-word_reverse(Text *t)
+word_reverse(LbText *t)
 {
-	append_order(t, "t", true);
+	lb_text_order(t, "t", true);
 }
 
 /* O over the columns of "keys". */
 static void
-member_order(Text *t, int i)
+member_order(LbText *t, int i)
 {
 	appendStringInfo(&t->buf, "m%d%s ASC", i + 1,
-					 collate(&lb_member_columns(t->defn)[i]));
+					 lb_text_collation(&lb_member_columns(t->defn)[i]));
 }
 
 static void
-word_korder(Text *t)
+word_korder(LbText *t)
 {
 	for (int i = 0; i < t->defn->nrank_by; i++)
 	{
 		const LbColumn *column = &t->defn->columns[i];
 
-		appendStringInfo(&t->buf, "k%d%s %s, ", i + 1, collate(column),
+		appendStringInfo(&t->buf, "k%d%s %s, ", i + 1, lb_text_collation(column),
 						 column->descending ? "DESC" : "ASC");
 	}
-	append_members(t, ", ", member_order);
+	lb_text_members(t, ", ", member_order);
 }
 
 /*
@@ -469,7 +397,7 @@ word_korder(Text *t)
  * query's.
  */
 static void
-word_ties(Text *t)
+word_ties(LbText *t)
 {
 	for (int i = 1; i < t->defn->nrank_by; i++)
 		appendStringInfo(&t->buf, ", CAST(k%d AS pg_catalog.%s)", i + 1,
@@ -478,72 +406,72 @@ word_ties(Text *t)
 
 /* P's score, or null if the member is not on the board. */
 static void
-word_p(Text *t)
+word_p(LbText *t)
 {
-	append_lookup(t, 0);
+	lb_text_lookup(t, 0);
 }
 
 /* t's metadata.  Raises 42703 if the table has none. */
 static void
-word_metadata(Text *t)
+word_metadata(LbText *t)
 {
 	lb_require_metadata(t->defn);
-	append_column(t, "t", "metadata");
+	lb_text_column(t, "t", "metadata");
 }
 
 /* t is a row of the member asked for. */
 static void
-word_is_member(Text *t)
+word_is_member(LbText *t)
 {
-	append_members(t, " AND ", member_is_t);
+	lb_text_members(t, " AND ", lb_text_is_member);
 }
 
 /* t's rank_by columns. */
 static void
-word_rank_by(Text *t)
+word_rank_by(LbText *t)
 {
 	for (int i = 0; i < t->defn->nrank_by; i++)
 	{
 		if (i > 0)
 			appendStringInfoString(&t->buf, ", ");
-		append_column(t, "t", t->defn->columns[i].name);
+		lb_text_column(t, "t", t->defn->columns[i].name);
 	}
 }
 
 /* t comes before P in O. */
 static void
-word_before(Text *t)
+word_before(LbText *t)
 {
-	append_beside(t, 0, true);
+	lb_text_beside(t, 0, true);
 }
 
 /* t is P or comes after it in O. */
 static void
-word_after(Text *t)
+word_after(LbText *t)
 {
-	append_beside(t, 0, false);
+	lb_text_beside(t, 0, false);
 }
 
 /* t comes before K in O. */
 static void
-word_before_key(Text *t)
+word_before_key(LbText *t)
 {
 	t->key = true;
-	append_beside(t, 0, true);
+	lb_text_beside(t, 0, true);
 	t->key = false;
 }
 
 /* t is K. */
 static void
-word_is_key(Text *t)
+word_is_key(LbText *t)
 {
 	for (int i = 0; i < lb_nkey_columns(t->defn); i++)
 	{
 		if (i > 0)
 			appendStringInfoString(&t->buf, " AND ");
-		append_ordered(t, "t", &t->defn->columns[i]);
+		lb_text_ordered(t, "t", &t->defn->columns[i]);
 		expand(t, " {=} ");
-		append_given(t, i);
+		lb_text_given(t, i);
 	}
 }
 
@@ -561,7 +489,7 @@ by_method(const char *const *text, LbMethod method)
 static const struct
 {
 	const char *word;
-	void		(*append) (Text *t);
+	void		(*append) (LbText *t);
 }			board_words[] =
 
 {
@@ -648,7 +576,7 @@ lb_query_text(const LbDefinition *defn, const LbQuery *query, LbQueryStep step,
 		[LB_STEP_GIVEN] = query->given
 	};
 	Oid			types[LB_MAX_PARAMS];
-	Text		t;
+	LbText		t;
 
 	initStringInfo(&t.buf);
 	t.defn = defn;
@@ -669,7 +597,7 @@ lb_query_text(const LbDefinition *defn, const LbQuery *query, LbQueryStep step,
 
 /* Append what a word stands for. */
 static void
-expand_word(Text *t, const char *word, int len)
+expand_word(LbText *t, const char *word, int len)
 {
 #define WORD_IS(w) (strncmp(word, w, len) == 0 && (w)[len] == '\0')
 
@@ -710,7 +638,7 @@ expand_word(Text *t, const char *word, int len)
  * braces in a name mean nothing.
  */
 static void
-expand(Text *t, const char *template)
+expand(LbText *t, const char *template)
 {
 	const char *p = template;
 
@@ -731,312 +659,4 @@ expand(Text *t, const char *template)
 		expand_word(t, p + 1, end - p - 1);
 		p = end + 1;
 	}
-}
-
-/*
- * Whether a column of the source is declared NOT NULL, and its collation.  A
- * caller that does not need one of them passes NULL.
- *
- * From version 17 on the planner sees for itself that a test for null cannot
- * fail, and later versions have NOT NULL constraints that are not valid yet:
- * there, the test stays.
- */
-static void
-column_facts(const LbDefinition *defn, AttrNumber attno, bool *notnull,
-			 Oid *collation)
-{
-	HeapTuple	tuple;
-	Form_pg_attribute att;
-
-	if (notnull)
-		*notnull = false;
-	if (collation)
-		*collation = InvalidOid;
-
-	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(defn->source),
-							Int16GetDatum(attno));
-	if (!HeapTupleIsValid(tuple))
-		return;
-	att = (Form_pg_attribute) GETSTRUCT(tuple);
-#if PG_VERSION_NUM < 170000
-	if (notnull)
-		*notnull = att->attnotnull;
-#endif
-	if (collation)
-		*collation = att->attcollation;
-	ReleaseSysCache(tuple);
-}
-
-/*
- * AND column IS NOT NULL.  A test that can never fail would still keep the
- * planner from reading an index on the score alone, so it is left out.
- */
-static void
-append_not_null(Text *t, const char *alias, AttrNumber attno, const char *name)
-{
-	bool		notnull;
-
-	column_facts(t->defn, attno, &notnull, NULL);
-	if (notnull)
-		return;
-	appendStringInfoString(&t->buf, " AND ");
-	append_column(t, alias, name);
-	appendStringInfoString(&t->buf, " IS NOT NULL");
-}
-
-/* AND the row is of the board whose value is the last parameter. */
-static void
-append_board(Text *t, const char *alias)
-{
-	const LbDefinition *defn = t->defn;
-	const char *name = lb_quoted(lb_board_column(defn));
-	int			n = t->nparams + 1;
-	Oid			collation;
-
-	if (!lb_has_text_boards(defn))
-	{
-		const char *type = lb_sql_type(lb_board_column(defn));
-
-		/* A domain over an enum has no operators of its own. */
-		appendStringInfo(&t->buf, " AND CAST(%s.%s AS %s) OPERATOR(pg_catalog.=) CAST($%d AS %s)",
-						 alias, name, type, n, type);
-		return;
-	}
-	appendStringInfo(&t->buf, " AND %s.%s OPERATOR(pg_catalog.=) $%d",
-					 alias, name, n);
-
-	/*
-	 * Boards differ where their names differ in any byte.  Not every
-	 * collation agrees.
-	 */
-	column_facts(defn, lb_board_column(defn)->attno, NULL, &collation);
-	if (OidIsValid(collation) && !get_collation_isdeterministic(collation))
-		appendStringInfo(&t->buf, " AND %s.%s COLLATE pg_catalog.\"C\" OPERATOR(pg_catalog.=) $%d",
-						 alias, name, n);
-}
-
-/*
- * FROM source WHERE the row is in B; with prefix, in B of any board of the
- * family whose value begins with $1.  More conditions can follow with AND.
- *
- * Children of a plain table by inheritance are not part of the board: neither
- * its unique index nor its triggers reach them.
- */
-static void
-append_from(Text *t, const char *alias, bool prefix)
-{
-	const LbDefinition *defn = t->defn;
-
-	appendStringInfo(&t->buf, "FROM %s %s WHERE true", defn->from_name, alias);
-	for (int i = 0; i < lb_nkey_columns(defn); i++)
-		append_not_null(t, alias, defn->columns[i].attno,
-						defn->columns[i].name);
-	if (prefix)
-		appendStringInfo(&t->buf, " AND pg_catalog.starts_with(CAST(%s.%s AS pg_catalog.text) COLLATE pg_catalog.\"C\", $1)",
-						 alias, lb_quoted(lb_board_column(defn)));
-	else if (defn->family)
-		append_board(t, alias);
-	if (defn->has_ranked_if)
-	{
-		appendStringInfoString(&t->buf, " AND ");
-		append_column(t, alias, lb_ranked_if_column(defn)->name);
-	}
-}
-
-/* O; reverse reads it backwards. */
-static void
-append_order(Text *t, const char *alias, bool reverse)
-{
-	for (int i = 0; i < lb_nkey_columns(t->defn); i++)
-	{
-		const LbColumn *column = &t->defn->columns[i];
-
-		if (i > 0)
-			appendStringInfoString(&t->buf, ", ");
-		append_ordered(t, alias, column);
-		appendStringInfoString(&t->buf, column->descending != reverse ?
-							   " DESC" : " ASC");
-	}
-}
-
-static void
-append_operator(Text *t, bool less, bool or_equal)
-{
-	appendStringInfo(&t->buf, "OPERATOR(pg_catalog.%s%s)",
-					 less ? "<" : ">", or_equal ? "=" : "");
-}
-
-/* A column of the operand that is a member. */
-static void
-member_operand(Text *t, int i)
-{
-	appendStringInfo(&t->buf, "$%d", member_param(t, i));
-}
-
-/* A row is that of the member: p, and t. */
-static void
-append_is_member(Text *t, const char *alias, int i)
-{
-	append_column(t, alias, lb_member_columns(t->defn)[i].name);
-	appendStringInfoString(&t->buf, " OPERATOR(pg_catalog.=) ");
-	member_operand(t, i);
-}
-
-static void
-member_of_p(Text *t, int i)
-{
-	append_is_member(t, "p", i);
-}
-
-static void
-member_is_t(Text *t, int i)
-{
-	append_is_member(t, "t", i);
-}
-
-/*
- * A rank_by column of P, as a scalar subquery.  If the member has several
- * rows, P is the first of them in O.
- */
-static void
-append_subquery(Text *t, int column)
-{
-	appendStringInfoString(&t->buf, "(SELECT ");
-	append_column(t, "p", t->defn->columns[column].name);
-	appendStringInfoChar(&t->buf, ' ');
-	append_from(t, "p", false);
-	appendStringInfoString(&t->buf, " AND ");
-	append_members(t, " AND ", member_of_p);
-	appendStringInfoString(&t->buf, " ORDER BY ");
-	append_order(t, "p", false);
-	appendStringInfoString(&t->buf, " LIMIT 1)");
-}
-
-/* A column of K.  A subquery converts a text once, not for each row. */
-static void
-append_given(Text *t, int column)
-{
-	if (column >= t->defn->nrank_by)
-		member_operand(t, column - t->defn->nrank_by);
-	else if (column == 0)
-		appendStringInfoString(&t->buf, "$2");
-	else
-		appendStringInfo(&t->buf, "(SELECT CAST(($3)[%d] AS pg_catalog.%s))",
-						 column, t->defn->columns[column].type->name);
-}
-
-/* A key column of P; of the member, the operand.  Or one of K. */
-static void
-append_lookup(Text *t, int column)
-{
-	if (t->key)
-	{
-		append_given(t, column);
-		return;
-	}
-	if (column >= t->defn->nrank_by)
-	{
-		member_operand(t, column - t->defn->nrank_by);
-		return;
-	}
-	if (t->given >= 0)
-	{
-		appendStringInfo(&t->buf, "$%d", t->given + column + 1);
-		return;
-	}
-	append_subquery(t, column);
-}
-
-/*
- * The same condition as append_beside() where all columns ascend: one row
- * comparison.
- */
-static void
-append_row_comparison(Text *t, int column, bool before)
-{
-	const LbDefinition *defn = t->defn;
-
-	appendStringInfoString(&t->buf, "ROW(");
-	for (int i = column; i < lb_nkey_columns(defn); i++)
-	{
-		if (i > column)
-			appendStringInfoString(&t->buf, ", ");
-		append_ordered(t, "t", &defn->columns[i]);
-	}
-	appendStringInfoString(&t->buf, ") ");
-	append_operator(t, before, !before);
-	appendStringInfoString(&t->buf, " ROW(");
-	for (int i = column; i < lb_nkey_columns(defn); i++)
-	{
-		if (i > column)
-			appendStringInfoString(&t->buf, ", ");
-		append_lookup(t, i);
-	}
-	appendStringInfoChar(&t->buf, ')');
-}
-
-/* t's column equals P's, and ... */
-static void
-append_equal_and(Text *t, int column)
-{
-	appendStringInfoChar(&t->buf, '(');
-	append_ordered(t, "t", &t->defn->columns[column]);
-	expand(t, " {=} ");
-	append_lookup(t, column);
-	appendStringInfoString(&t->buf, " AND ");
-}
-
-/* t's column compared with P's. */
-static void
-append_comparison(Text *t, int column, bool less, bool or_equal)
-{
-	append_ordered(t, "t", &t->defn->columns[column]);
-	appendStringInfoChar(&t->buf, ' ');
-	append_operator(t, less, or_equal);
-	appendStringInfoChar(&t->buf, ' ');
-	append_lookup(t, column);
-}
-
-/*
- * The condition that t comes before P in O, or that it does not, judged by
- * the columns from the given one on.
- *
- * If these all ascend, as the member does, it is a row comparison.  Otherwise
- * the column is compared twice, since an index scan can only begin at a
- * comparison that is joined to the others by AND.  Where P's columns are
- * parameters, a server's planner that gets the text shall recognize a key
- * (keyset.c): below the first column it takes equalities, not row comparisons.
- */
-static void
-append_beside(Text *t, int column, bool before)
-{
-	const LbDefinition *defn = t->defn;
-	bool		below = t->given >= 0 && column > 0;
-	bool		uniform = !below;
-	bool		less = before != defn->columns[column].descending;
-
-	for (int i = column; i < defn->nrank_by; i++)
-		uniform = uniform && !defn->columns[i].descending;
-	if (column == lb_nkey_columns(defn) - 1)
-	{
-		append_comparison(t, column, before, !before);
-		return;
-	}
-	if (uniform)
-	{
-		append_row_comparison(t, column, before);
-		return;
-	}
-	appendStringInfoChar(&t->buf, '(');
-	if (!below)
-	{
-		append_comparison(t, column, less, true);
-		appendStringInfoString(&t->buf, " AND (");
-	}
-	append_comparison(t, column, less, false);
-	appendStringInfoString(&t->buf, " OR ");
-	if (below)
-		append_equal_and(t, column);
-	append_beside(t, column + 1, before);
-	appendStringInfoString(&t->buf, "))");
 }

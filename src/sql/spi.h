@@ -14,6 +14,7 @@
 #include "boards/catalog.h"
 #include "boards/definition.h"
 #include "sql/args.h"
+#include "sql/check.h"
 #include "util/compat.h"
 
 /*
@@ -26,7 +27,7 @@ typedef struct LbPlan
 	uint64		generation;		/* lb_defns_generation() of its text */
 	uint64		key;			/* of what else the text depends on */
 	int			running;		/* runs of it in progress; they nest */
-	int			checked;		/* lb_own_run(): generation of the plan that
+	int			checked;		/* lb_own_exec(): generation of the plan that
 								 * check_objects() has looked through */
 } LbPlan;
 
@@ -64,39 +65,36 @@ extern LbPlan *lb_plan_of(LbPlans *plans, const void *key);
  * Run a statement between SPI_connect and SPI_finish, with the caller's
  * privileges.  If there is no plan for this key yet, text makes the text from
  * arg.  The text names two tables, table and other, each of which may be
- * InvalidOid.  Returns the number of rows, which are in SPI_tuptable.  Raises
- * what the statement raises, and 40001 if a name has led to another table:
- * ALTER SCHEMA ... RENAME takes no lock that conflicts with a lock on the
- * table.
+ * InvalidOid.  The arguments have the same types at each call with the key;
+ * LB_ARGS() makes them.  Returns the number of rows, which are in
+ * SPI_tuptable.  Raises what the statement raises, and 40001 if a name has led
+ * to another table: ALTER SCHEMA ... RENAME takes no lock that conflicts with
+ * a lock on the table.
  */
-extern uint64 lb_plan_run(LbPlan *kept, uint64 key, LbPlanText text,
-						  const void *arg, Oid table, Oid other, int nargs,
-						  const Oid *types, Datum *values);
-
-/* The same for parameters that can be null: 'n' in nulls. */
-extern uint64 lb_plan_run_with_nulls(LbPlan *kept, uint64 key, LbPlanText text,
-									 const void *arg, Oid table, int nargs,
-									 const Oid *types, Datum *values,
-									 const char *nulls);
+extern uint64 lb_plan_exec(LbPlan *kept, uint64 key, LbPlanText text,
+						   const void *arg, Oid table, Oid other, int nargs,
+						   const LbArg *args);
 
 /*
  * The same for a statement that only reads, in the active snapshot.
  */
-extern uint64 lb_plan_read(LbPlan *kept, uint64 key, LbPlanText text,
-						   const void *arg, Oid table, int nargs,
-						   const Oid *types, Datum *values);
+extern uint64 lb_plan_exec_read(LbPlan *kept, uint64 key, LbPlanText text,
+								const void *arg, Oid table, int nargs,
+								const LbArg *args);
 
 /*
- * The same as lb_plan_run() for a text that is run once, planned for these
+ * The same as lb_plan_exec() for a text that is run once, planned for these
  * values.  table may be InvalidOid.
  */
-extern uint64 lb_run_once(const char *text, Oid table, int nargs,
-						  const Oid *types, Datum *values);
+extern uint64 lb_exec_once(const char *text, Oid table, int nargs,
+						   const LbArg *args);
 
-/* The same for parameters that can be null: 'n' in nulls. */
-extern uint64 lb_run_once_with_nulls(const char *text, Oid table, int nargs,
-									 const Oid *types, Datum *values,
-									 const char *nulls);
+/*
+ * Likewise, open a cursor for such a text.  Raises what the parser raises, and
+ * 40001 as above.
+ */
+extern Portal lb_open_cursor(const char *text, Oid table, int nargs,
+							 const LbArg *args);
 
 /*
  * Prepare a text that names a table, or none (InvalidOid), with the cursor
@@ -204,9 +202,9 @@ extern void lb_restore_user(const LbUser *saved);
 extern Oid	lb_own_role(void);
 
 /*
- * Whether a statement of lb_own_run() is running, as the extension's owner.  A
- * board's defining query can run functions of the user's.  So it must then run
- * as the owner of the board's table, and raises 42501 if policies apply to
+ * Whether a statement of lb_own_exec() is running, as the extension's owner.
+ * A board's defining query can run functions of the user's.  So it must then
+ * run as the owner of the board's table, and raises 42501 if policies apply to
  * that owner.
  */
 extern bool lb_own_running(void);
@@ -214,40 +212,21 @@ extern bool lb_own_running(void);
 /*
  * Run a statement on the extension's own tables, as their owner, with
  * search_path pg_catalog, pg_temp, and keep its plan.  text names tables as
- * @.lb_name.  Returns and raises as lb_plan_run(), and 42501 if a name in it
+ * @.lb_name.  Returns and raises as lb_plan_exec(), and 42501 if a name in it
  * has led to an object that belongs neither to PostgreSQL nor to the
  * extension.
  */
-extern uint64 lb_own_run(LbPlan *kept, const char *text, int nargs,
-						 const Oid *types, Datum *values, const char *nulls);
+extern uint64 lb_own_exec(LbPlan *kept, const char *text, int nargs,
+						  const LbArg *args);
 
 /*
  * The same, planned for these values and not kept: whether an index serves to
  * find old rows, for example, depends on how many there are.
  */
-extern uint64 lb_own_run_once(const char *text, int nargs, const Oid *types,
-							  Datum *values);
-
-/* The same in the newest snapshot, whatever the transaction's isolation. */
-extern uint64 lb_own_run_latest(const char *text, int nargs,
-								const Oid *types, Datum *values,
-								const char *nulls);
-
-/*
- * New forms.  The forms above go when nothing calls them.
- */
-extern uint64 lb_plan_exec(LbPlan *kept, uint64 key, LbPlanText text,
-						   const void *arg, Oid table, Oid other, int nargs,
-						   const LbArg *args);
-extern uint64 lb_plan_exec_read(LbPlan *kept, uint64 key, LbPlanText text,
-								const void *arg, Oid table, int nargs,
-								const LbArg *args);
-extern uint64 lb_exec_once(const char *text, Oid table, int nargs,
-						   const LbArg *args);
-extern uint64 lb_own_exec(LbPlan *kept, const char *text, int nargs,
-						  const LbArg *args);
 extern uint64 lb_own_exec_once(const char *text, int nargs,
 							   const LbArg *args);
+
+/* The same in the newest snapshot, whatever the transaction's isolation. */
 extern uint64 lb_own_exec_latest(const char *text, int nargs,
 								 const LbArg *args);
 
@@ -269,25 +248,6 @@ extern const char *lb_internal_schema(void);
 /* The OID of one of the extension's own tables or indexes. */
 extern Oid	lb_own_table(const char *name);
 
-/* Raise 42501 unless the caller owns the relation. */
-extern void lb_require_owner(Oid relid);
-
-/* Raise 22004. */
-extern void lb_null_argument(const char *name);
-
-/*
- * Raise 22023 if the argument of this name is below the least value that it
- * may have.  unset says what null means, or is NULL if it is never null.
- */
-extern void lb_require_at_least(const char *name, int64 value, int64 least,
-								const char *unset);
-
-/*
- * Raise 55000 if the transaction has one snapshot for all its statements:
- * the function needs what was committed before its call.
- */
-extern void lb_require_read_committed(const char *function);
-
 /* An array of values of a type; nulls may be NULL. */
 extern Datum lb_make_array(Oid type, Datum *values, bool *nulls, int n);
 
@@ -296,5 +256,31 @@ extern LbArg lb_arg_array(Oid type, Datum *values, int n);
 
 /* A list of strings as an array of text. */
 extern LbArg lb_arg_text_list(const List *strings);
+
+/*
+ * Old forms, which go when nothing calls them (spi_old.c).
+ */
+extern uint64 lb_plan_run(LbPlan *kept, uint64 key, LbPlanText text,
+						  const void *arg, Oid table, Oid other, int nargs,
+						  const Oid *types, Datum *values);
+extern uint64 lb_plan_run_with_nulls(LbPlan *kept, uint64 key, LbPlanText text,
+									 const void *arg, Oid table, int nargs,
+									 const Oid *types, Datum *values,
+									 const char *nulls);
+extern uint64 lb_plan_read(LbPlan *kept, uint64 key, LbPlanText text,
+						   const void *arg, Oid table, int nargs,
+						   const Oid *types, Datum *values);
+extern uint64 lb_run_once(const char *text, Oid table, int nargs,
+						  const Oid *types, Datum *values);
+extern uint64 lb_run_once_with_nulls(const char *text, Oid table, int nargs,
+									 const Oid *types, Datum *values,
+									 const char *nulls);
+extern uint64 lb_own_run(LbPlan *kept, const char *text, int nargs,
+						 const Oid *types, Datum *values, const char *nulls);
+extern uint64 lb_own_run_once(const char *text, int nargs, const Oid *types,
+							  Datum *values);
+extern uint64 lb_own_run_latest(const char *text, int nargs,
+								const Oid *types, Datum *values,
+								const char *nulls);
 
 #endif							/* LB_SPI_H */

@@ -12,15 +12,14 @@
  *	  leaderboard.build_workers at a time.  A worker connects, builds what is
  *	  requested there, and leaves.
  *	- It starts the workers of other kinds, which maintain.c and watch.c
- *	register
- *	  (LbWorkerKind): some visit one database after the other in rounds, some
- *	  stay.  If no worker can be had, one that stays is terminated, since
- *	  builds and rounds come first.
+ *	  register (LbWorkerKind): some visit one database after the other in
+ *	  rounds, some stay.  If no worker can be had, one that stays is
+ *	  terminated, since builds and rounds come first.
  *	- It logs which boards have gone offline, frees their indexes, and requests
  *	  builds of those that are offline for a passing reason.
  *	- It settles what prepared transactions have left, trims histories,
- *	completes
- *	  an xid if one is wanted, and looks after the memory (memory.c).
+ *	  completes an xid if one is wanted (tidy.c), and looks after the memory
+ *	  (memory.c).
  *
  * Each step returns how long the launcher may sleep after it, in milliseconds.
  *
@@ -45,8 +44,6 @@
 
 #include "boards/shared.h"
 #include "boards/state.h"
-#include "ledger/prepared.h"
-#include "ledger/snapshot.h"
 #include "ledger/sweep.h"
 #include "util/clock.h"
 #include "util/wait_event.h"
@@ -54,21 +51,18 @@
 #include "workers/build.h"
 #include "workers/launcher.h"
 #include "workers/memory.h"
+#include "workers/tidy.h"
 #include "workers/turn.h"
 #include "workers/unknown.h"
 #include "workers/worker.h"
 
 /* Milliseconds. */
-#define IDLE_SLEEP 60000		/* nothing to do */
 #define RETRY_SOON 200			/* to the next build after one that failed */
 #define RETRY_LATER 5000		/* the same of a board that is offline */
 #define PASSING_SLEEP 1000		/* while boards are offline for passing
 								 * reasons */
 #define WORKER_RETRY 1000		/* no worker was to be had */
 #define RESIDENT_RETRY 2000		/* before a worker that stays starts again */
-#define XID_EVERY 200			/* from one completed xid to the next */
-#define TIDY_AGAIN 500			/* prepared transactions, histories */
-#define TRIM_INTERVAL 5000		/* between two passes through all histories */
 #define LIMIT_INTERVAL 60000	/* between two looks at databases' limits */
 #define LOOK_AGAIN 1000			/* at a visit that goes on */
 #define LOG_AGAIN (3600 * 1000) /* between two equal messages */
@@ -154,15 +148,20 @@ launcher_exit(int code, Datum arg)
 	pg_atomic_write_u32(&lb_shared->launcher_pid, 0);
 }
 
-/* Put all databases that accept connections on the list of visits. */
+/*
+ * Have all databases that accept connections visited: each may have boards for
+ * which there was not even an LbSharedBoard.
+ */
 static void
-list_databases(void)
+visit_all(void)
 {
 	Relation	rel;
 	TableScanDesc scan;
 	HeapTuple	tuple;
 	MemoryContext old;
 
+	list_free(visits);
+	visits = NIL;
 	StartTransactionCommand();
 	(void) GetTransactionSnapshot();
 	rel = table_open(DatabaseRelationId, AccessShareLock);
@@ -453,7 +452,7 @@ start_round(const LbWorkerKind *kind, Rounds *round)
 		end_visit(round);
 	}
 	if (*kind->interval == 0)
-		return IDLE_SLEEP;
+		return LB_IDLE_SLEEP;
 	if (round->begun == 0)
 		round->begun = lb_clock();
 
@@ -478,126 +477,6 @@ start_round(const LbWorkerKind *kind, Rounds *round)
 		return WORKER_RETRY;
 	}
 	return LOOK_AGAIN;
-}
-
-/*
- * Complete an xid if one is wanted (lb_want_xid), a few times a second at
- * most: on a server with more transactions, others complete theirs.
- */
-static long
-complete_xid(void)
-{
-	static TimestampTz last = 0;
-
-	if (pg_atomic_read_u32(&lb_shared->xid_wanted) == 0)
-		return IDLE_SLEEP;
-	if (!lb_elapsed(last, GetCurrentTimestamp(), XID_EVERY))
-		return XID_EVERY;
-	pg_atomic_write_u32(&lb_shared->xid_wanted, 0);
-	pg_memory_barrier();
-	StartTransactionCommand();
-	(void) GetTopTransactionId();
-	CommitTransactionCommand();
-	last = GetCurrentTimestamp();
-	return IDLE_SLEEP;
-}
-
-/* Settle what prepared transactions have left, once they have ended. */
-static long
-settle_prepared(void)
-{
-	long		sleep = IDLE_SLEEP;
-	dlist_iter	iter;
-
-	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
-	dlist_foreach(iter, &lb_shared->boards)
-	{
-		LbSharedBoard *shared = dlist_container(LbSharedBoard, node, iter.cur);
-
-		if (pg_atomic_read_u32(&shared->nprepared) > 0 &&
-			lb_settle_prepared(shared, shared->generation))
-			sleep = TIDY_AGAIN;
-	}
-	LWLockRelease(&lb_shared->directory_lock);
-	return sleep;
-}
-
-/*
- * Whether the launcher must trim all histories, because they take too much
- * memory.  If old snapshots need them, they are full again at once; so it does
- * not do this every time.
- */
-static bool
-must_trim_all(long *sleep)
-{
-	static TimestampTz last = 0;
-	TimestampTz now = GetCurrentTimestamp();
-
-	if (pg_atomic_read_u32(&lb_shared->histories_full) == 0)
-		return false;
-	if (!lb_elapsed(last, now, TRIM_INTERVAL))
-	{
-		*sleep = TRIM_INTERVAL;
-		return false;
-	}
-	last = now;
-	pg_atomic_write_u32(&lb_shared->histories_full, 0);
-	return true;
-}
-
-/*
- * Give back histories that snapshots needed when their boards were emptied, or
- * all that no snapshot needs.  Takes some boards at a time, in the order of
- * their generations, so that the directory's lock is not held meanwhile.
- */
-static long
-trim_histories(void)
-{
-	long		sleep = IDLE_SLEEP;
-	bool		all = must_trim_all(&sleep);
-	uint64		done = 0;
-	int			n;
-
-	do
-	{
-		struct
-		{
-			LbSharedBoard *shared;
-			uint64		generation;
-			bool		asked;
-		}			some[AT_ONCE];
-		dlist_iter	iter;
-
-		n = 0;
-		LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
-		dlist_foreach(iter, &lb_shared->boards)
-		{
-			LbSharedBoard *shared = dlist_container(LbSharedBoard, node, iter.cur);
-
-			if (shared->generation <= done ||
-				(!all && pg_atomic_read_u32(&shared->trim) == 0))
-				continue;
-			some[n].shared = shared;
-			some[n].generation = shared->generation;
-			some[n].asked = pg_atomic_exchange_u32(&shared->trim, 0) != 0;
-			if (++n == AT_ONCE)
-				break;
-		}
-		LWLockRelease(&lb_shared->directory_lock);
-		if (n > 0 && done == 0)
-			lb_update_horizon(true);
-		for (int i = 0; i < n; i++)
-		{
-			done = some[i].generation;
-			if (lb_shared_board_trim(some[i].shared, some[i].generation) &&
-				some[i].asked)
-			{
-				pg_atomic_write_u32(&some[i].shared->trim, 1);
-				sleep = Min(sleep, TIDY_AGAIN);
-			}
-		}
-	} while (n == AT_ONCE);
-	return sleep;
 }
 
 /*
@@ -760,7 +639,7 @@ static long
 look_at_boards(void)
 {
 	TimestampTz now = GetCurrentTimestamp();
-	Round		round = {.sleep = IDLE_SLEEP};
+	Round		round = {.sleep = LB_IDLE_SLEEP};
 	dlist_iter	iter;
 
 	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
@@ -827,7 +706,7 @@ start_residents(const LbWorkerKind *kind, bool others_wait)
 	static TimestampTz logged = 0;
 	TimestampTz now = GetCurrentTimestamp();
 	int			n = kind->databases(databases, LB_MAX_DATABASES);
-	long		sleep = IDLE_SLEEP;
+	long		sleep = LB_IDLE_SLEEP;
 
 	reap_residents(now);
 	for (int d = 0; d < n; d++)
@@ -866,7 +745,7 @@ start_kinds(void)
 	int			n;
 	const LbWorkerKind *const *kinds = lb_worker_kinds(&n);
 	bool		others_wait = builds_wait;
-	long		sleep = IDLE_SLEEP;
+	long		sleep = LB_IDLE_SLEEP;
 
 	for (int i = 0; i < n; i++)
 	{
@@ -881,18 +760,6 @@ start_kinds(void)
 			sleep = Min(sleep, start_residents(kinds[i], others_wait));
 	}
 	return sleep;
-}
-
-/*
- * Every database is visited: it may have boards for which there was not even
- * an LbSharedBoard.
- */
-static void
-visit_all(void)
-{
-	list_free(visits);
-	visits = NIL;
-	list_databases();
 }
 
 /*
@@ -943,7 +810,7 @@ lb_launcher_main(Datum arg)
 	before_shmem_exit(launcher_exit, (Datum) 0);
 	pg_write_barrier();
 	pg_atomic_write_u32(&lb_shared->launcher_pid, MyProcPid);
-	list_databases();
+	visit_all();
 	apply_memory_limit();
 
 	while (!ShutdownRequestPending)
@@ -955,11 +822,11 @@ lb_launcher_main(Datum arg)
 			ConfigReloadPending = false;
 			reload_settings();
 		}
-		sleep = settle_prepared();
-		sleep = Min(sleep, trim_histories());
+		sleep = lb_settle_all_prepared();
+		sleep = Min(sleep, lb_trim_histories());
 		lb_warn_memory();
 		sleep = Min(sleep, look_at_boards());
-		sleep = Min(sleep, complete_xid());
+		sleep = Min(sleep, lb_complete_xid());
 		sleep = Min(sleep, start_kinds());
 		if (lb_collapse_pages())
 			sleep = 0;

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * lock_shards.c
+ * shard_lock.c
  *	  Locking tables that Citus distributes, on all servers.
  *
  * Each server that runs queries on such a table has the table itself, empty,
@@ -32,21 +32,8 @@
 
 #include "boards/resolve.h"
 #include "citus/layout.h"
-#include "citus/lock_shards.h"
+#include "citus/shard.h"
 #include "sql/spi.h"
-
-void
-lb_require_coordinator_for(const LbDefinition *defn, const char *what)
-{
-	if (!lb_is_coordinator())
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("%s does not work on a worker for board \"%s\"", what,
-						defn->name),
-				 errdetail("Citus distributes its table \"%s\".",
-						   get_rel_name(defn->source)),
-				 errhint("Connect to the coordinator.")));
-}
 
 /*
  * Lock the shards of a table that is locked.  The table of places has a row
@@ -64,15 +51,15 @@ lock_shards(Oid table)
 		lb_wrong_table(table);
 	if (places_name != NULL)
 	{
-		(void) lb_run_once(psprintf("SELECT pg_catalog.lock_relation_if_exists(pg_catalog.shard_name(CAST(%s AS pg_catalog.regclass), p.shard, false), 'SHARE ROW EXCLUSIVE') "
-									"FROM %s AS p", quote_literal_cstr(name),
-									places_name),
-						   places, 0, NULL, NULL);
+		(void) lb_exec_once(psprintf("SELECT pg_catalog.lock_relation_if_exists(pg_catalog.shard_name(CAST(%s AS pg_catalog.regclass), p.shard, false), 'SHARE ROW EXCLUSIVE') "
+									 "FROM %s AS p", quote_literal_cstr(name),
+									 places_name),
+							places, LB_NO_ARGS);
 		SPI_freetuptable(SPI_tuptable);
 	}
-	(void) lb_run_once(psprintf("SELECT pg_catalog.lock_relation_if_exists(CAST(CAST(t.tableoid AS pg_catalog.regclass) AS pg_catalog.text), 'SHARE ROW EXCLUSIVE') "
-								"FROM ONLY %s AS t LIMIT 1", name),
-					   table, 0, NULL, NULL);
+	(void) lb_exec_once(psprintf("SELECT pg_catalog.lock_relation_if_exists(CAST(CAST(t.tableoid AS pg_catalog.regclass) AS pg_catalog.text), 'SHARE ROW EXCLUSIVE') "
+								 "FROM ONLY %s AS t LIMIT 1", name),
+						table, LB_NO_ARGS);
 	SPI_freetuptable(SPI_tuptable);
 }
 
@@ -85,23 +72,18 @@ lock_shards(Oid table)
 static void
 commit_by_two_phases(const LbDefinition *defn)
 {
-	Oid			types[] = {REGCLASSOID, TEXTOID};
-	Datum		values[2];
-
-	values[0] = ObjectIdGetDatum(defn->source);
-	values[1] = CStringGetTextDatum(lb_member_columns(defn)->name);
-	if (lb_run_once("SELECT COALESCE(pg_catalog.column_to_column_name(p.logicalrelid, p.partkey), $2) "
-					"FROM pg_catalog.pg_dist_partition AS p WHERE p.logicalrelid OPERATOR(pg_catalog.=) $1 "
-					"AND (SELECT pg_catalog.count(*) FROM pg_catalog.pg_dist_shard AS s WHERE s.logicalrelid OPERATOR(pg_catalog.=) $1) OPERATOR(pg_catalog.=) 1",
-					InvalidOid, lengthof(types), types, values) > 0)
+	if (lb_exec_once("SELECT COALESCE(pg_catalog.column_to_column_name(p.logicalrelid, p.partkey), $2) "
+					 "FROM pg_catalog.pg_dist_partition AS p WHERE p.logicalrelid OPERATOR(pg_catalog.=) $1 "
+					 "AND (SELECT pg_catalog.count(*) FROM pg_catalog.pg_dist_shard AS s WHERE s.logicalrelid OPERATOR(pg_catalog.=) $1) OPERATOR(pg_catalog.=) 1",
+					 InvalidOid,
+					 LB_ARGS(lb_arg_regclass(defn->source), lb_arg_text(lb_member_columns(defn)->name))) > 0)
 	{
-		const char *column = SPI_getvalue(SPI_tuptable->vals[0],
-										  SPI_tuptable->tupdesc, 1);
+		const char *column = lb_row_text(SPI_tuptable, 0, 1);
 
-		(void) lb_run_once(psprintf("INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT NULL FROM pg_catalog.generate_series(1, 0)",
-									lb_qualified_name(defn->source),
-									quote_identifier(column)),
-						   defn->source, 0, NULL, NULL);
+		(void) lb_exec_once(psprintf("INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT NULL FROM pg_catalog.generate_series(1, 0)",
+									 lb_qualified_name(defn->source),
+									 quote_identifier(column)),
+							defn->source, LB_NO_ARGS);
 	}
 }
 
@@ -126,8 +108,8 @@ lb_lock_distributed(const LbDefinition *defn)
 	for (int i = 0; i < (int) lengthof(settings); i++)
 		lb_set_locally(settings[i], "on");
 	lb_switch_to_owner(&saved, defn->owner, false);
-	(void) lb_run_once(psprintf("LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE", before),
-					   InvalidOid, 0, NULL, NULL);
+	(void) lb_exec_once(psprintf("LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE", before),
+						InvalidOid, LB_NO_ARGS);
 
 	/* The name may have led to another table. */
 	LockRelationOid(source, ShareRowExclusiveLock);

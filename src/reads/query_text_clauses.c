@@ -1,0 +1,342 @@
+/*-------------------------------------------------------------------------
+ *
+ * query_text_clauses.c
+ *	  Clauses of the defining queries: the rows of B, their order O, and which
+ *	  of them come before P.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_attribute.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "boards/resolve.h"
+#include "reads/query_text_internal.h"
+
+void
+lb_text_column(LbText *t, const char *alias, const char *name)
+{
+	appendStringInfo(&t->buf, "%s.%s", alias, quote_identifier(name));
+}
+
+const char *
+lb_text_collation(const LbColumn *column)
+{
+	return column->type->words == LB_TEXT ? " COLLATE pg_catalog.\"C\"" : "";
+}
+
+void
+lb_text_ordered(LbText *t, const char *alias, const LbColumn *column)
+{
+	lb_text_column(t, alias, column->name);
+	appendStringInfoString(&t->buf, lb_text_collation(column));
+}
+
+void
+lb_text_members(LbText *t, const char *separator, LbTextMember append)
+{
+	for (int i = 0; i < t->defn->nmember; i++)
+	{
+		if (i > 0)
+			appendStringInfoString(&t->buf, separator);
+		append(t, i);
+	}
+}
+
+int
+lb_text_param(LbText *t, int i)
+{
+	return i == 0 ? 1 : lb_query_noperands(t->query) + i;
+}
+
+/*
+ * Whether a column of the source is declared NOT NULL, and its collation.  A
+ * caller that does not need one of them passes NULL.
+ *
+ * From version 17 on the planner sees for itself that a test for null cannot
+ * fail, and later versions have NOT NULL constraints that are not valid yet:
+ * there, the test stays.
+ */
+static void
+column_facts(const LbDefinition *defn, AttrNumber attno, bool *notnull,
+			 Oid *collation)
+{
+	HeapTuple	tuple;
+	Form_pg_attribute att;
+
+	if (notnull)
+		*notnull = false;
+	if (collation)
+		*collation = InvalidOid;
+
+	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(defn->source),
+							Int16GetDatum(attno));
+	if (!HeapTupleIsValid(tuple))
+		return;
+	att = (Form_pg_attribute) GETSTRUCT(tuple);
+#if PG_VERSION_NUM < 170000
+	if (notnull)
+		*notnull = att->attnotnull;
+#endif
+	if (collation)
+		*collation = att->attcollation;
+	ReleaseSysCache(tuple);
+}
+
+/*
+ * AND column IS NOT NULL.  A test that can never fail would still keep the
+ * planner from reading an index on the score alone, so it is left out.
+ */
+static void
+append_not_null(LbText *t, const char *alias, AttrNumber attno, const char *name)
+{
+	bool		notnull;
+
+	column_facts(t->defn, attno, &notnull, NULL);
+	if (notnull)
+		return;
+	appendStringInfoString(&t->buf, " AND ");
+	lb_text_column(t, alias, name);
+	appendStringInfoString(&t->buf, " IS NOT NULL");
+}
+
+/* AND the row is of the board whose value is the last parameter. */
+static void
+append_board(LbText *t, const char *alias)
+{
+	const LbDefinition *defn = t->defn;
+	const char *name = lb_quoted(lb_board_column(defn));
+	int			n = t->nparams + 1;
+	Oid			collation;
+
+	if (!lb_has_text_boards(defn))
+	{
+		const char *type = lb_sql_type(lb_board_column(defn));
+
+		/* A domain over an enum has no operators of its own. */
+		appendStringInfo(&t->buf, " AND CAST(%s.%s AS %s) OPERATOR(pg_catalog.=) CAST($%d AS %s)",
+						 alias, name, type, n, type);
+		return;
+	}
+	appendStringInfo(&t->buf, " AND %s.%s OPERATOR(pg_catalog.=) $%d",
+					 alias, name, n);
+
+	/*
+	 * Boards differ where their names differ in any byte.  Not every
+	 * collation agrees.
+	 */
+	column_facts(defn, lb_board_column(defn)->attno, NULL, &collation);
+	if (OidIsValid(collation) && !get_collation_isdeterministic(collation))
+		appendStringInfo(&t->buf, " AND %s.%s COLLATE pg_catalog.\"C\" OPERATOR(pg_catalog.=) $%d",
+						 alias, name, n);
+}
+
+void
+lb_text_from(LbText *t, const char *alias, bool prefix)
+{
+	const LbDefinition *defn = t->defn;
+
+	appendStringInfo(&t->buf, "FROM %s %s WHERE true", defn->from_name, alias);
+	for (int i = 0; i < lb_nkey_columns(defn); i++)
+		append_not_null(t, alias, defn->columns[i].attno,
+						defn->columns[i].name);
+	if (prefix)
+		appendStringInfo(&t->buf, " AND pg_catalog.starts_with(CAST(%s.%s AS pg_catalog.text) COLLATE pg_catalog.\"C\", $1)",
+						 alias, lb_quoted(lb_board_column(defn)));
+	else if (defn->family)
+		append_board(t, alias);
+	if (defn->has_ranked_if)
+	{
+		appendStringInfoString(&t->buf, " AND ");
+		lb_text_column(t, alias, lb_ranked_if_column(defn)->name);
+	}
+}
+
+void
+lb_text_order(LbText *t, const char *alias, bool reverse)
+{
+	for (int i = 0; i < lb_nkey_columns(t->defn); i++)
+	{
+		const LbColumn *column = &t->defn->columns[i];
+
+		if (i > 0)
+			appendStringInfoString(&t->buf, ", ");
+		lb_text_ordered(t, alias, column);
+		appendStringInfoString(&t->buf, column->descending != reverse ?
+							   " DESC" : " ASC");
+	}
+}
+
+static void
+append_operator(LbText *t, bool less, bool or_equal)
+{
+	appendStringInfo(&t->buf, "OPERATOR(pg_catalog.%s%s)",
+					 less ? "<" : ">", or_equal ? "=" : "");
+}
+
+/* A column of the operand that is a member. */
+static void
+member_operand(LbText *t, int i)
+{
+	appendStringInfo(&t->buf, "$%d", lb_text_param(t, i));
+}
+
+/* A row is that of the member: p, and t. */
+static void
+append_is_member(LbText *t, const char *alias, int i)
+{
+	lb_text_column(t, alias, lb_member_columns(t->defn)[i].name);
+	appendStringInfoString(&t->buf, " OPERATOR(pg_catalog.=) ");
+	member_operand(t, i);
+}
+
+static void
+member_of_p(LbText *t, int i)
+{
+	append_is_member(t, "p", i);
+}
+
+void
+lb_text_is_member(LbText *t, int i)
+{
+	append_is_member(t, "t", i);
+}
+
+/*
+ * A rank_by column of P, as a scalar subquery.  If the member has several
+ * rows, P is the first of them in O.
+ */
+static void
+append_subquery(LbText *t, int column)
+{
+	appendStringInfoString(&t->buf, "(SELECT ");
+	lb_text_column(t, "p", t->defn->columns[column].name);
+	appendStringInfoChar(&t->buf, ' ');
+	lb_text_from(t, "p", false);
+	appendStringInfoString(&t->buf, " AND ");
+	lb_text_members(t, " AND ", member_of_p);
+	appendStringInfoString(&t->buf, " ORDER BY ");
+	lb_text_order(t, "p", false);
+	appendStringInfoString(&t->buf, " LIMIT 1)");
+}
+
+void
+lb_text_given(LbText *t, int column)
+{
+	if (column >= t->defn->nrank_by)
+		member_operand(t, column - t->defn->nrank_by);
+	else if (column == 0)
+		appendStringInfoString(&t->buf, "$2");
+	else
+		appendStringInfo(&t->buf, "(SELECT CAST(($3)[%d] AS pg_catalog.%s))",
+						 column, t->defn->columns[column].type->name);
+}
+
+void
+lb_text_lookup(LbText *t, int column)
+{
+	if (t->key)
+	{
+		lb_text_given(t, column);
+		return;
+	}
+	if (column >= t->defn->nrank_by)
+	{
+		member_operand(t, column - t->defn->nrank_by);
+		return;
+	}
+	if (t->given >= 0)
+	{
+		appendStringInfo(&t->buf, "$%d", t->given + column + 1);
+		return;
+	}
+	append_subquery(t, column);
+}
+
+/*
+ * The same condition as lb_text_beside() where all columns ascend: one row
+ * comparison.
+ */
+static void
+append_row_comparison(LbText *t, int column, bool before)
+{
+	const LbDefinition *defn = t->defn;
+
+	appendStringInfoString(&t->buf, "ROW(");
+	for (int i = column; i < lb_nkey_columns(defn); i++)
+	{
+		if (i > column)
+			appendStringInfoString(&t->buf, ", ");
+		lb_text_ordered(t, "t", &defn->columns[i]);
+	}
+	appendStringInfoString(&t->buf, ") ");
+	append_operator(t, before, !before);
+	appendStringInfoString(&t->buf, " ROW(");
+	for (int i = column; i < lb_nkey_columns(defn); i++)
+	{
+		if (i > column)
+			appendStringInfoString(&t->buf, ", ");
+		lb_text_lookup(t, i);
+	}
+	appendStringInfoChar(&t->buf, ')');
+}
+
+/* t's column equals P's, and ... */
+static void
+append_equal_and(LbText *t, int column)
+{
+	appendStringInfoChar(&t->buf, '(');
+	lb_text_ordered(t, "t", &t->defn->columns[column]);
+	appendStringInfoString(&t->buf, " OPERATOR(pg_catalog.=) ");
+	lb_text_lookup(t, column);
+	appendStringInfoString(&t->buf, " AND ");
+}
+
+/* t's column compared with P's. */
+static void
+append_comparison(LbText *t, int column, bool less, bool or_equal)
+{
+	lb_text_ordered(t, "t", &t->defn->columns[column]);
+	appendStringInfoChar(&t->buf, ' ');
+	append_operator(t, less, or_equal);
+	appendStringInfoChar(&t->buf, ' ');
+	lb_text_lookup(t, column);
+}
+
+void
+lb_text_beside(LbText *t, int column, bool before)
+{
+	const LbDefinition *defn = t->defn;
+	bool		below = t->given >= 0 && column > 0;
+	bool		uniform = !below;
+	bool		less = before != defn->columns[column].descending;
+
+	for (int i = column; i < defn->nrank_by; i++)
+		uniform = uniform && !defn->columns[i].descending;
+	if (column == lb_nkey_columns(defn) - 1)
+	{
+		append_comparison(t, column, before, !before);
+		return;
+	}
+	if (uniform)
+	{
+		append_row_comparison(t, column, before);
+		return;
+	}
+	appendStringInfoChar(&t->buf, '(');
+	if (!below)
+	{
+		append_comparison(t, column, less, true);
+		appendStringInfoString(&t->buf, " AND (");
+	}
+	append_comparison(t, column, less, false);
+	appendStringInfoString(&t->buf, " OR ");
+	if (below)
+		append_equal_and(t, column);
+	lb_text_beside(t, column + 1, before);
+	appendStringInfoString(&t->buf, "))");
+}
