@@ -131,4 +131,25 @@ lb_row_datum(const SPITupleTable *rows, uint64 row, int column)
 	return value;
 }
 
+/* Whether a bigint is not null, and the number, or 0. */
+static inline bool
+lb_row_int8(const SPITupleTable *rows, uint64 row, int column, int64 *number)
+{
+	bool		isnull;
+	Datum		value = lb_row_nullable(rows, row, column, &isnull);
+
+	*number = isnull ? 0 : DatumGetInt64(value);
+	return !isnull;
+}
+
+/* A boolean; false if it is null. */
+static inline bool
+lb_row_bool(const SPITupleTable *rows, uint64 row, int column)
+{
+	bool		isnull;
+	Datum		value = lb_row_nullable(rows, row, column, &isnull);
+
+	return !isnull && DatumGetBool(value);
+}
+
 #endif							/* LB_ARGS_H */

@@ -291,4 +291,17 @@ extern void lb_require_read_committed(const char *function);
 /* An array of values of a type; nulls may be NULL. */
 extern Datum lb_make_array(Oid type, Datum *values, bool *nulls, int n);
 
+/* Arguments that are such arrays. */
+static inline LbArg
+lb_arg_texts(Datum *values, bool *nulls, int n)
+{
+	return lb_arg(TEXTARRAYOID, lb_make_array(TEXTOID, values, nulls, n));
+}
+
+static inline LbArg
+lb_arg_int8s(Datum *values, bool *nulls, int n)
+{
+	return lb_arg(INT8ARRAYOID, lb_make_array(INT8OID, values, nulls, n));
+}
+
 #endif							/* LB_SPI_H */

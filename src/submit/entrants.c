@@ -47,30 +47,27 @@ static int
 lock_rows(const LbSubmit *s, Datum *keys, int n, Entrant **entrants)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTARRAYOID, TEXTARRAYOID};
 	Datum	   *players = palloc(s->nitems * sizeof(Datum));
-	Datum		values[2];
-	SPITupleTable *table;
+	SPITupleTable *rows;
 	int			nrows;
 
 	for (int i = 0; i < s->nitems; i++)
 		players[i] = PointerGetDatum(s->items[i].player_text);
-	values[0] = lb_make_array(TEXTOID, players, NULL, s->nitems);
-	values[1] = lb_make_array(TEXTOID, keys, NULL, n);
-	nrows = (int) lb_own_run(&plan,
-							 "SELECT t.board, t.player_id FROM @.lb_entrant t "
-							 "WHERE t.player_id OPERATOR(pg_catalog.=) ANY ($1) AND t.board OPERATOR(pg_catalog.=) ANY ($2) "
-							 "ORDER BY t.board, t.player_id FOR KEY SHARE",
-							 2, types, values, NULL);
-	table = SPI_tuptable;
+	nrows = (int) lb_own_exec(&plan,
+							  "SELECT t.board, t.player_id FROM @.lb_entrant t "
+							  "WHERE t.player_id OPERATOR(pg_catalog.=) ANY ($1) AND t.board OPERATOR(pg_catalog.=) ANY ($2) "
+							  "ORDER BY t.board, t.player_id FOR KEY SHARE",
+							  LB_ARGS(lb_arg_texts(players, NULL, s->nitems),
+									  lb_arg_texts(keys, NULL, n)));
+	rows = SPI_tuptable;
 	*entrants = palloc(Max(1, nrows) * sizeof(Entrant));
 	for (int i = 0; i < nrows; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		(*entrants)[i].board = SPI_getvalue(table->vals[i], table->tupdesc, 1);
-		(*entrants)[i].player = SPI_getvalue(table->vals[i], table->tupdesc, 2);
+		(*entrants)[i].board = lb_row_text(rows, i, 1);
+		(*entrants)[i].player = lb_row_text(rows, i, 2);
 	}
-	SPI_freetuptable(table);
+	SPI_freetuptable(rows);
 	return nrows;
 }
 

@@ -48,7 +48,7 @@ static const struct
 bool		lb_events = true;
 
 /* The boards that player number p was written to, as an array of text. */
-static Datum
+static LbArg
 open_boards(const LbSubmit *s, int p)
 {
 	Datum	   *names = palloc(Max(1, s->nboards) * sizeof(Datum));
@@ -59,7 +59,7 @@ open_boards(const LbSubmit *s, int p)
 		if (!s->boards[b].closed && lb_takes_part(s, b, p))
 			names[n++] = CStringGetTextDatum(s->boards[b].name);
 	}
-	return lb_make_array(TEXTOID, names, NULL, n);
+	return lb_arg_texts(names, NULL, n);
 }
 
 /* Whether a row of lb_event can be formed, and inserted, as it stands. */
@@ -91,7 +91,7 @@ event_table_is_ours(Relation rel)
  * table is not as the script has made it.
  */
 static bool
-append_event(const Datum *values, const char *nulls)
+append_event(const LbArg *args)
 {
 	Relation	rel = table_open(lb_own_table("lb_event"), RowExclusiveLock);
 	ResultRelInfo *info;
@@ -111,8 +111,8 @@ append_event(const Datum *values, const char *nulls)
 	ExecClearTuple(slot);
 	for (int i = 0; i < Natts_lb_event - 1; i++)
 	{
-		slot->tts_values[i] = values[i];
-		slot->tts_isnull[i] = nulls[i] == 'n';
+		slot->tts_values[i] = args[i].value;
+		slot->tts_isnull[i] = args[i].isnull;
 	}
 	slot->tts_values[Natts_lb_event - 1] =
 		TimestampTzGetDatum(GetCurrentTransactionStartTimestamp());
@@ -136,12 +136,9 @@ static void
 log_one(LbSubmit *s, const LbSubmitItem *item, int p)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, TEXTOID, INT8OID, TEXTOID,
-	TIMESTAMPTZOID, TEXTARRAYOID, INT8ARRAYOID};
 	Datum	   *scores = palloc(s->nopen * sizeof(Datum));
 	bool	   *unknown = palloc(s->nopen * sizeof(bool));
-	Datum		values[7];
-	char		nulls[] = "       ";
+	LbArg		args[Natts_lb_event - 1];
 	int			k = 0;
 
 	for (int b = 0; b < s->nboards; b++)
@@ -151,20 +148,18 @@ log_one(LbSubmit *s, const LbSubmitItem *item, int p)
 		unknown[k] = !s->boards[b].has_score[p];
 		scores[k++] = Int64GetDatum(s->boards[b].scores[p]);
 	}
-	values[0] = PointerGetDatum(item->player_text);
-	values[1] = CStringGetTextDatum(lb_op_name(s->op));
-	values[2] = Int64GetDatum(item->amount);
-	values[3] = item->match_id == NULL ? (Datum) 0 :
-		CStringGetTextDatum(item->match_id);
-	nulls[3] = item->match_id == NULL ? 'n' : ' ';
-	values[4] = TimestampTzGetDatum(s->at);
-	values[5] = open_boards(s, p);
-	values[6] = lb_make_array(INT8OID, scores, unknown, k);
-	if (!append_event(values, nulls))
-		(void) lb_own_run(&plan,
-						  "INSERT INTO @.lb_event (player_id, op, amount, match_id, at, boards, scores) "
-						  "VALUES ($1, $2, $3, $4, $5, $6, $7)",
-						  7, types, values, nulls);
+	args[0] = lb_arg(TEXTOID, PointerGetDatum(item->player_text));
+	args[1] = lb_arg_text(lb_op_name(s->op));
+	args[2] = lb_arg_int8(item->amount);
+	args[3] = lb_arg_text(item->match_id);
+	args[4] = lb_arg_time(s->at);
+	args[5] = open_boards(s, p);
+	args[6] = lb_arg_int8s(scores, unknown, k);
+	if (!append_event(args))
+		(void) lb_own_exec(&plan,
+						   "INSERT INTO @.lb_event (player_id, op, amount, match_id, at, boards, scores) "
+						   "VALUES ($1, $2, $3, $4, $5, $6, $7)",
+						   lengthof(args), args);
 }
 
 /* The events of several changes, all to the same boards, in one statement. */
@@ -172,9 +167,6 @@ static void
 log_all(LbSubmit *s)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID,
-		TEXTOID, TIMESTAMPTZOID, TEXTARRAYOID, INT8ARRAYOID, INT4OID,
-	INT4ARRAYOID};
 	Datum	   *players = palloc(s->nitems * sizeof(Datum));
 	Datum	   *amounts = palloc(s->nitems * sizeof(Datum));
 	Datum	   *matches = palloc(s->nitems * sizeof(Datum));
@@ -182,7 +174,6 @@ log_all(LbSubmit *s)
 	bool	   *nulls = palloc(s->nitems * sizeof(bool));
 	Datum	   *scores = palloc(s->nopen * s->nplayers * sizeof(Datum));
 	bool	   *unknown = palloc(s->nopen * s->nplayers * sizeof(bool));
-	Datum		values[9];
 	int			k = 0;
 
 	for (int p = 0; p < s->nplayers; p++)
@@ -206,15 +197,6 @@ log_all(LbSubmit *s)
 			scores[k++] = Int64GetDatum(s->boards[b].scores[p]);
 		}
 	}
-	values[0] = lb_make_array(TEXTOID, players, NULL, s->nitems);
-	values[1] = lb_make_array(INT8OID, amounts, NULL, s->nitems);
-	values[2] = lb_make_array(TEXTOID, matches, nulls, s->nitems);
-	values[3] = CStringGetTextDatum(lb_op_name(s->op));
-	values[4] = TimestampTzGetDatum(s->at);
-	values[5] = open_boards(s, 0);
-	values[6] = lb_make_array(INT8OID, scores, unknown, k);
-	values[7] = Int32GetDatum(s->nopen);
-	values[8] = lb_make_array(INT4OID, numbers, NULL, s->nitems);
 
 	/* Each player's scores are a slice of all. */
 #define LOG_ALL(table, player) \
@@ -225,8 +207,16 @@ log_all(LbSubmit *s)
 	"FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($9)) AS u (player, amount, match, number)"
 	(void) lb_run_recording(s, LB_RECORD_EVENT, &plan,
 							LOG_ALL("@.lb_event", "u.player"),
-							LOG_ALL("%s", "CAST(u.player AS %s)"), 9, types,
-							values, NULL);
+							LOG_ALL("%s", "CAST(u.player AS %s)"),
+							LB_ARGS(lb_arg_texts(players, NULL, s->nitems),
+									lb_arg_int8s(amounts, NULL, s->nitems),
+									lb_arg_texts(matches, nulls, s->nitems),
+									lb_arg_text(lb_op_name(s->op)),
+									lb_arg_time(s->at),
+									open_boards(s, 0),
+									lb_arg_int8s(scores, unknown, k),
+									lb_arg_int4(s->nopen),
+									lb_arg(INT4ARRAYOID, lb_make_array(INT4OID, numbers, NULL, s->nitems))));
 #undef LOG_ALL
 }
 

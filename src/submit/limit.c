@@ -302,13 +302,8 @@ static void
 count_anomalies(LbSubmit *s)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTARRAYOID, TEXTARRAYOID, TEXTARRAYOID,
-		INT8ARRAYOID, INT8ARRAYOID, TEXTARRAYOID, TEXTARRAYOID, INT8ARRAYOID,
-		INT8ARRAYOID, TEXTARRAYOID, TIMESTAMPTZOID,
-	};
-	Datum	   *columns[10];
+	Datum	   *columns[10];	/* by the number of the parameter */
 	bool	   *no_match;
-	Datum		values[11];
 	int			n = 0;
 
 	if (s->nanomalies == 0)
@@ -357,10 +352,6 @@ count_anomalies(LbSubmit *s)
 		columns[9][i] = no_match[i] ? (Datum) 0 :
 			CStringGetTextDatum(item->match_id);
 	}
-	for (int c = 0; c < (int) lengthof(columns); c++)
-		values[c] = lb_make_array(types[c] == INT8ARRAYOID ? INT8OID : TEXTOID,
-								  columns[c], c == 9 ? no_match : NULL, n);
-	values[10] = TimestampTzGetDatum(s->at);
 #define COUNT_ANOMALIES(table, player) \
 	"INSERT INTO " table " AS t (player_id, limit_name, board, submits, max_amount, measure, value, bound, amount, match_id, at) " \
 	"SELECT " player ", u.name, u.board, u.submits, u.max_amount, u.measure, CAST(u.value AS pg_catalog.numeric), u.bound, u.amount, u.match, $11 " \
@@ -378,7 +369,17 @@ count_anomalies(LbSubmit *s)
 	(void) lb_run_recording(s, LB_RECORD_ANOMALY, &plan,
 							COUNT_ANOMALIES("@.lb_anomaly", "u.player"),
 							COUNT_ANOMALIES("%s", "CAST(u.player AS %s)"),
-							11, types, values, NULL);
+							LB_ARGS(lb_arg_texts(columns[0], NULL, n),
+									lb_arg_texts(columns[1], NULL, n),
+									lb_arg_texts(columns[2], NULL, n),
+									lb_arg_int8s(columns[3], NULL, n),
+									lb_arg_int8s(columns[4], NULL, n),
+									lb_arg_texts(columns[5], NULL, n),
+									lb_arg_texts(columns[6], NULL, n),
+									lb_arg_int8s(columns[7], NULL, n),
+									lb_arg_int8s(columns[8], NULL, n),
+									lb_arg_texts(columns[9], no_match, n),
+									lb_arg_time(s->at)));
 #undef COUNT_ANOMALIES
 }
 
@@ -440,6 +441,12 @@ int128_numeric(int128 value)
 							   Int32GetDatum(-1));
 }
 
+static LbArg
+bound_arg(const Bound *bound)
+{
+	return lb_arg_or_null(INT8OID, Int64GetDatum(bound->value), !bound->set);
+}
+
 /*
  * Add to what n players have submitted so far; return a row for each of them,
  * in this order, which is that of their texts: amount, submits, and whether
@@ -452,13 +459,9 @@ add_usage(const LbLimit *limit, LbSubmit *s, int board, const int *order,
 		  int n)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, TEXTOID, TEXTARRAYOID, NUMERICARRAYOID,
-	INT8ARRAYOID, INTERVALOID, INT8OID, INT8OID};
 	Datum	   *players = palloc(n * sizeof(Datum));
 	Datum	   *amounts = palloc(n * sizeof(Datum));
 	Datum	   *submits = palloc(n * sizeof(Datum));
-	Datum		values[8];
-	char		nulls[] = "        ";
 
 	for (int i = 0; i < n; i++)
 	{
@@ -470,17 +473,6 @@ add_usage(const LbLimit *limit, LbSubmit *s, int board, const int *order,
 		amounts[i] = int128_numeric(amount);
 		submits[i] = Int64GetDatum(count);
 	}
-	values[0] = CStringGetTextDatum(limit->name);
-	values[1] = CStringGetTextDatum(s->boards[board].name);
-	values[2] = lb_make_array(TEXTOID, players, NULL, n);
-	values[3] = lb_make_array(NUMERICOID, amounts, NULL, n);
-	values[4] = lb_make_array(INT8OID, submits, NULL, n);
-	values[5] = IntervalPGetDatum(limit->period);
-	nulls[5] = limit->period == NULL ? 'n' : ' ';
-	values[6] = Int64GetDatum(limit->max_period_amount.value);
-	nulls[6] = limit->max_period_amount.set ? ' ' : 'n';
-	values[7] = Int64GetDatum(limit->max_submits.value);
-	nulls[7] = limit->max_submits.set ? ' ' : 'n';
 #define ADD_USAGE(table, player) \
 	"INSERT INTO " table " AS t (limit_name, board, player_id, amount, submits) " \
 	"SELECT $1, $2, " player ", u.amount, u.submits " \
@@ -499,7 +491,15 @@ add_usage(const LbLimit *limit, LbSubmit *s, int board, const int *order,
 	return lb_run_recording(s, LB_RECORD_USAGE, &plan,
 							ADD_USAGE("@.lb_usage", "u.player"),
 							ADD_USAGE("%s", "CAST(u.player AS %s)"),
-							8, types, values, nulls);
+							LB_ARGS(lb_arg_text(limit->name),
+									lb_arg_text(s->boards[board].name),
+									lb_arg_texts(players, NULL, n),
+									lb_arg(NUMERICARRAYOID, lb_make_array(NUMERICOID, amounts, NULL, n)),
+									lb_arg_int8s(submits, NULL, n),
+									lb_arg_or_null(INTERVALOID, IntervalPGetDatum(limit->period),
+												   limit->period == NULL),
+									bound_arg(&limit->max_period_amount),
+									bound_arg(&limit->max_submits)));
 #undef ADD_USAGE
 }
 
@@ -510,7 +510,7 @@ count_usage(const LbLimit *limit, LbSubmit *s, int board)
 	int		   *order = palloc(s->nplayers * sizeof(int));
 	int			nplayers = 0;
 	uint64		n;
-	SPITupleTable *table;
+	SPITupleTable *rows;
 
 	for (int i = 0; i < s->nplayers; i++)
 	{
@@ -518,33 +518,28 @@ count_usage(const LbLimit *limit, LbSubmit *s, int board)
 			order[nplayers++] = by_text[i];
 	}
 	n = add_usage(limit, s, board, order, nplayers);
-	table = SPI_tuptable;
+	rows = SPI_tuptable;
 	for (uint64 row = 0; row < n; row++)
 	{
-		HeapTuple	tuple = table->vals[row];
 		Excess		e = {.limit = limit,.board = board};
-		bool		isnull;
-		bool		too_much;
-		bool		too_many;
 
-		too_much = DatumGetBool(SPI_getbinval(tuple, table->tupdesc, 3, &isnull)) && !isnull;
-		too_many = DatumGetBool(SPI_getbinval(tuple, table->tupdesc, 4, &isnull)) && !isnull;
-		if (too_much)
+		/* A bound that is not set makes it null. */
+		if (lb_row_bool(rows, row, 3))
 		{
 			e.measure = "the amount within the period";
-			e.value = TextDatumGetCString(SPI_getbinval(tuple, table->tupdesc, 1, &isnull));
+			e.value = lb_row_text(rows, row, 1);
 			e.bound = limit->max_period_amount.value;
 			player_exceeded(s, &e, order[row]);
 		}
-		if (too_many)
+		if (lb_row_bool(rows, row, 4))
 		{
 			e.measure = "the number of submits";
-			e.value = TextDatumGetCString(SPI_getbinval(tuple, table->tupdesc, 2, &isnull));
+			e.value = lb_row_text(rows, row, 2);
 			e.bound = limit->max_submits.value;
 			player_exceeded(s, &e, order[row]);
 		}
 	}
-	SPI_freetuptable(table);
+	SPI_freetuptable(rows);
 }
 
 void

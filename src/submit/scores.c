@@ -376,20 +376,26 @@ hidden_text(const void *arg)
  * ----------------------------------------------------------------
  */
 
-static Datum
-int8_array(const int64 *values, int n)
+static LbArg
+players_arg(const LbSubmit *s, Datum *players, int n)
 {
-	Datum	   *datums = palloc(Max(1, n) * sizeof(Datum));
-
-	for (int i = 0; i < n; i++)
-		datums[i] = Int64GetDatum(values[i]);
-	return lb_make_array(INT8OID, datums, NULL, n);
+	return lb_arg(s->type->array, lb_make_array(s->type->oid, players, NULL, n));
 }
 
-static Datum
-player_array(const LbSubmit *s, Datum *players, int n)
+static LbArg
+amounts_arg(const int64 *amounts, int n)
 {
-	return lb_make_array(s->type->oid, players, NULL, n);
+	Datum	   *datums = palloc(n * sizeof(Datum));
+
+	for (int i = 0; i < n; i++)
+		datums[i] = Int64GetDatum(amounts[i]);
+	return lb_arg_int8s(datums, NULL, n);
+}
+
+static LbArg
+metadata_arg(const LbSubmit *s)
+{
+	return lb_arg_or_null(JSONBOID, s->metadata, !s->has_metadata);
 }
 
 /*
@@ -399,19 +405,22 @@ player_array(const LbSubmit *s, Datum *players, int n)
 static void
 take_scores(LbSubmit *s, bool written)
 {
-	SPITupleTable *table = SPI_tuptable;
+	SPITupleTable *rows = SPI_tuptable;
 	LbSubmitBoard *board = NULL;
 
 	/* "global" has no key. */
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
-		HeapTuple	tuple = table->vals[i];
 		bool		isnull;
-		int			p = lb_player_number(s, SPI_getbinval(tuple, table->tupdesc, 1, &isnull));
-		Datum		score = SPI_getbinval(tuple, table->tupdesc, 2, &isnull);
+		Datum		player = lb_row_nullable(rows, i, 1, &isnull);
 		bool		scores_board;
-		Datum		value = SPI_getbinval(tuple, table->tupdesc, 4, &scores_board);
+		Datum		value = lb_row_nullable(rows, i, 4, &scores_board);
+		int			p;
 
+		/* A trigger may have set it to null. */
+		if (isnull)
+			continue;
+		p = lb_player_number(s, player);
 		if (scores_board)
 			board = &s->boards[0];
 		else
@@ -428,15 +437,11 @@ take_scores(LbSubmit *s, bool written)
 			continue;
 		board->known[p] = true;
 		board->written |= written;
-		board->has_score[p] = !isnull;
-		board->scores[p] = isnull ? 0 : DatumGetInt64(score);
+		board->has_score[p] = lb_row_int8(rows, i, 2, &board->scores[p]);
 		if (scores_board)
-		{
-			value = SPI_getbinval(tuple, table->tupdesc, 3, &isnull);
-			s->ranked[p] = !isnull && DatumGetBool(value);
-		}
+			s->ranked[p] = lb_row_bool(rows, i, 3);
 	}
-	SPI_freetuptable(table);
+	SPI_freetuptable(rows);
 }
 
 /*
@@ -445,15 +450,15 @@ take_scores(LbSubmit *s, bool written)
  */
 static void
 run_on_source(LbPlan *plan, LbPlanText text, const TextArg *arg, int nargs,
-			  const Oid *types, Datum *values)
+			  const LbArg *args)
 {
 	const LbDefinition *defn = arg->defn;
 	LbUser		saved;
 	bool		switched = lb_switch_from_superuser(&saved, defn,
 													text == write_text);
 
-	(void) lb_plan_run(plan, plan_key(defn), text, arg, defn->source, InvalidOid,
-					   nargs, types, values);
+	(void) lb_plan_exec(plan, plan_key(defn), text, arg, defn->source,
+						InvalidOid, nargs, args);
 	if (switched)
 		lb_restore_user(&saved);
 }
@@ -462,9 +467,7 @@ run_on_source(LbPlan *plan, LbPlanText text, const TextArg *arg, int nargs,
 void
 lb_read_missing_scores(LbSubmit *s, int first, int n)
 {
-	const Oid	types[] = {s->type->array, TEXTARRAYOID};
 	TextArg		arg;
-	Datum		values[2];
 	Datum	   *keys = palloc(n * sizeof(Datum));
 	Datum	   *players = palloc(s->nplayers * sizeof(Datum));
 	int			nplayers = 0;
@@ -483,13 +486,11 @@ lb_read_missing_scores(LbSubmit *s, int first, int n)
 		return;
 	for (int b = 0; b < n; b++)
 		keys[b] = CStringGetTextDatum(s->boards[first + b].name);
-	values[0] = player_array(s, players, nplayers);
-	values[1] = lb_make_array(TEXTOID, keys, NULL, n);
 	arg.defn = scores_board ? s->scores_board : s->windows;
-
 	arg.op = LB_OP_CHANGE;
-	run_on_source(&plans_of(s)->read[scores_board], read_text, &arg, scores_board ? 1 : 2, types,
-				  values);
+	run_on_source(&plans_of(s)->read[scores_board], read_text, &arg,
+				  LB_ARGS(players_arg(s, players, nplayers),
+						  lb_arg_texts(keys, NULL, n)));
 	take_scores(s, false);
 }
 
@@ -596,20 +597,16 @@ static void
 run_global(LbSubmit *s, LbOp op, Datum *players, const int64 *amounts, int n,
 		   bool hidden)
 {
-	const Oid	types[] = {s->type->array, INT8ARRAYOID, TIMESTAMPTZOID, JSONBOID};
 	TextArg		arg;
-	Datum		values[4];
 
-	values[0] = player_array(s, players, n);
-	values[1] = int8_array(amounts, n);
-	values[2] = TimestampTzGetDatum(s->at);
-	values[3] = s->metadata;
 	arg.defn = s->scores_board;
 	arg.op = op;
 	arg.hidden = hidden;
 	arg.metadata = s->has_metadata;
 	run_on_source(&plans_of(s)->scores_board[hidden][s->has_metadata][op],
-				  write_text, &arg, s->has_metadata ? 4 : 3, types, values);
+				  write_text, &arg,
+				  LB_ARGS(players_arg(s, players, n), amounts_arg(amounts, n),
+						  lb_arg_time(s->at), metadata_arg(s)));
 	take_scores(s, true);
 }
 
@@ -836,33 +833,25 @@ static void
 run_hidden(LbSubmit *s, LbPlan *plan, const LbDefinition *defn,
 		   Datum *players, int n, bool *ranked)
 {
-	const Oid	types[] = {s->type->array};
-	SPITupleTable *table;
+	SPITupleTable *rows;
 	TextArg		arg;
-	Datum		values[1];
 
-	values[0] = player_array(s, players, n);
 	arg.defn = defn;
 	arg.op = LB_OP_CHANGE;
-	run_on_source(plan, hidden_text, &arg, 1, types, values);
-	table = SPI_tuptable;
+	run_on_source(plan, hidden_text, &arg, LB_ARGS(players_arg(s, players, n)));
+	rows = SPI_tuptable;
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
-		bool		isnull;
-		int			p = lb_player_number(s, SPI_getbinval(table->vals[i],
-														  table->tupdesc, 1,
-														  &isnull));
-		Datum		value = SPI_getbinval(table->vals[i], table->tupdesc, 2,
-										  &isnull);
+		int			p = lb_player_number(s, lb_row_datum(rows, i, 1));
 
 		if (p < 0)
 			continue;
 		if (!defn->family && s->exists != NULL)
 			s->exists[p] = true;
-		if (isnull || !DatumGetBool(value))
+		if (!lb_row_bool(rows, i, 2))
 			ranked[p] = false;
 	}
-	SPI_freetuptable(table);
+	SPI_freetuptable(rows);
 }
 
 /*
@@ -1003,7 +992,7 @@ hide_late(LbSubmit *s, const LbDefinition *defn, Datum *players, int n)
 		if (s->boards[b].window && !s->boards[b].closed)
 			keys[nkeys++] = CStringGetTextDatum(s->boards[b].name);
 	}
-	values[0] = player_array(s, players, n);
+	values[0] = players_arg(s, players, n).value;
 	values[1] = lb_make_array(TEXTOID, keys, NULL, nkeys);
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "UPDATE %s SET %s = false WHERE %s OPERATOR(pg_catalog.=) ANY ($1) AND %s",
@@ -1088,14 +1077,11 @@ typedef struct WindowRow
 static void
 run_rows(LbSubmit *s, LbOp op, const WindowRow *rows, int n)
 {
-	const Oid	types[] = {s->type->array, INT8ARRAYOID, TIMESTAMPTZOID,
-	TEXTARRAYOID, BOOLARRAYOID, JSONBOID};
 	Datum	   *players = palloc(n * sizeof(Datum));
 	Datum	   *amounts = palloc(n * sizeof(Datum));
 	Datum	   *keys = palloc(n * sizeof(Datum));
 	Datum	   *ranked = palloc(n * sizeof(Datum));
 	TextArg		arg;
-	Datum		values[6];
 
 	for (int i = 0; i < n; i++)
 	{
@@ -1107,18 +1093,16 @@ run_rows(LbSubmit *s, LbOp op, const WindowRow *rows, int n)
 			CStringGetTextDatum(s->boards[row->board].name);
 		ranked[i] = BoolGetDatum(is_ranked_in_windows(s, row->p));
 	}
-	values[0] = player_array(s, players, n);
-	values[1] = lb_make_array(INT8OID, amounts, NULL, n);
-	values[2] = TimestampTzGetDatum(s->at);
-	values[3] = lb_make_array(TEXTOID, keys, NULL, n);
-	values[4] = lb_make_array(BOOLOID, ranked, NULL, n);
-	values[5] = s->metadata;
 	arg.defn = s->windows;
 	arg.op = op;
 	arg.hidden = false;
 	arg.metadata = s->has_metadata;
 	run_on_source(&plans_of(s)->windows[s->has_metadata][op], write_text, &arg,
-				  s->has_metadata ? 6 : 5, types, values);
+				  LB_ARGS(players_arg(s, players, n),
+						  lb_arg_int8s(amounts, NULL, n), lb_arg_time(s->at),
+						  lb_arg_texts(keys, NULL, n),
+						  lb_arg(BOOLARRAYOID, lb_make_array(BOOLOID, ranked, NULL, n)),
+						  metadata_arg(s)));
 	take_scores(s, true);
 }
 
@@ -1238,10 +1222,7 @@ note_single(LbSubmit *s)
 
 	for (uint64 i = 0; i < nkeys; i++)
 	{
-		bool		isnull;
-		text	   *key = DatumGetTextPP(SPI_getbinval(SPI_tuptable->vals[i],
-													   SPI_tuptable->tupdesc,
-													   1, &isnull));
+		text	   *key = DatumGetTextPP(lb_row_datum(SPI_tuptable, i, 1));
 		LbSubmitBoard *board = lb_find_submit_window(s, VARDATA_ANY(key),
 													 VARSIZE_ANY_EXHDR(key));
 
@@ -1280,13 +1261,10 @@ note_single(LbSubmit *s)
 bool
 lb_write_single(LbSubmit *s)
 {
-	const Oid	types[] = {s->type->oid, INT8OID, TIMESTAMPTZOID, TEXTOID,
-	TEXTOID, TEXTOID, TEXTOID, TEXTOID};
-	Datum		values[3 + MAX_SINGLE];
+	LbArg		args[3 + MAX_SINGLE];
 	int			n = 3;
 	uint64		nrows;
 
-	StaticAssertStmt(lengthof(types) == lengthof(values), "a type for each");
 	/* Where other tables stand in, no board is read. */
 	if (s->stand_in != NULL)
 		return false;
@@ -1300,9 +1278,9 @@ lb_write_single(LbSubmit *s)
 		(s->windows != NULL && s->windows->has_ranked_if &&
 		 !s->scores_board->has_ranked_if))
 		return false;
-	values[0] = s->items[0].player;
-	values[1] = Int64GetDatum(s->items[0].amount);
-	values[2] = TimestampTzGetDatum(s->at);
+	args[0] = lb_arg(s->type->oid, s->items[0].player);
+	args[1] = lb_arg_int8(s->items[0].amount);
+	args[2] = lb_arg_time(s->at);
 	for (int b = 1; b < s->nboards; b++)
 	{
 		if (s->boards[b].closed)
@@ -1310,11 +1288,11 @@ lb_write_single(LbSubmit *s)
 		if (lb_effective_op(s, &s->boards[b]) != LB_OP_INCR ||
 			!lb_score_fits(s->windows, s->items[0].amount))
 			return false;
-		values[n++] = CStringGetTextDatum(s->boards[b].name);
+		args[n++] = lb_arg_text(s->boards[b].name);
 	}
-	nrows = lb_plan_run(&plans_of(s)->single[n - 3], plan_key(s->scores_board),
-						single_text, s, s->scores_board->source,
-						n > 3 ? s->windows->source : InvalidOid, n, types, values);
+	nrows = lb_plan_exec(&plans_of(s)->single[n - 3], plan_key(s->scores_board),
+						 single_text, s, s->scores_board->source,
+						 n > 3 ? s->windows->source : InvalidOid, n, args);
 	if (nrows < (uint64) Max(1, s->nopen - 1))
 		note_single(s);
 	return true;

@@ -147,11 +147,11 @@ lb_find_record(LbSubmit *s, LbRecord record)
 uint64
 lb_run_recording(const LbSubmit *s, LbRecord record, LbPlan *plan,
 				 const char *own, const char *other, int nargs,
-				 const Oid *types, Datum *values, const char *nulls)
+				 const LbArg *args)
 {
 	if (s->stand_in != NULL)
-		return lb_run_in(s->records[record], other, nargs, types, values, nulls);
-	return lb_own_run(plan, own, nargs, types, values, nulls);
+		return lb_run_in(s->records[record], other, nargs, args);
+	return lb_own_exec(plan, own, nargs, args);
 }
 
 bool

@@ -96,8 +96,7 @@ typedef struct LbSubmit
 	LbLeaderboard leaderboard;
 	LbOp		op;
 	TimestampTz at;
-	const		LbStandIn *stand_in;	/* for the leaderboard's tables, or
-										 * NULL */
+	const LbStandIn *stand_in;	/* for the leaderboard's tables, or NULL */
 	Oid			records[LB_NRECORDS];	/* its tables: lb_find_record() */
 	bool		only_forwarded; /* it was forwarded, and nothing else was
 								 * written on other servers */
@@ -207,14 +206,13 @@ extern LbOp lb_effective_op(const LbSubmit *s, const LbSubmitBoard *board);
 extern Oid	lb_find_record(LbSubmit *s, LbRecord record);
 
 /*
- * Run a statement on one of the extension's tables, as lb_own_run(); or, for a
+ * Run a statement on one of the extension's tables, as lb_own_exec(); or, for a
  * submit that has stand_in, the other one on the table that lb_find_record()
  * has found, as lb_run_in().
  */
 extern uint64 lb_run_recording(const LbSubmit *s, LbRecord record, LbPlan *plan,
 							   const char *own, const char *other, int nargs,
-							   const Oid *types, Datum *values,
-							   const char *nulls);
+							   const LbArg *args);
 
 /*
  * Whether a submit whose boards are set must be forwarded: their tables are

@@ -469,8 +469,7 @@ lb_submit_as(FunctionCallInfo fcinfo, const LbPlayerArgument *argument)
 		lb_set_metadata(&s, PG_GETARG_DATUM(ARG_METADATA));
 	lb_set_player(&s, &item, PG_GETARG_DATUM(LB_ARG_PLAYER), argument);
 
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	if (lb_is_forwarded(&s))
 		(void) forward_one(fcinfo, &s, &item, boards);
 	else
@@ -700,8 +699,7 @@ submit_match(FunctionCallInfo fcinfo, bool as_text)
 		nforwarded += lb_is_forwarded(&submits[i]);
 		lb_set_player(&submits[i], submits[i].items, PG_GETARG_DATUM(0), &argument);
 	}
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	for (int i = 0; nforwarded < n && i < n; i++)
 		lb_refuse_forwarded(&submits[i]);
 	if (nforwarded > 0)

@@ -180,8 +180,7 @@ submit_many(FunctionCallInfo fcinfo, bool as_text)
 
 	if (begin_many(fcinfo, &s, &argument) == 0)
 		PG_RETURN_INT64(0);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	n = lb_is_forwarded(&s) ?
 		lb_require_distributed()->forward_many(&s, NULL) : lb_submit_all(&s);
 	SPI_finish();
@@ -324,8 +323,7 @@ submit_each(FunctionCallInfo fcinfo, bool as_text)
 	InitMaterializedSRF(fcinfo, 0);
 	if (begin_many(fcinfo, &s, &argument) == 0)
 		return (Datum) 0;
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	if (lb_is_forwarded(&s))
 	{
 		outcomes = palloc0(s.nitems * sizeof(LbItemOutcome));
