@@ -87,10 +87,7 @@ call_text(const void *arg)
 	return buf.data;
 }
 
-/*
- * Raise an error of the shard's server again.  Citus does not send the name of
- * the limit that a submit exceeds, as the constraint.
- */
+/* Raise an error of the shard's server again, as one of this server's. */
 static void
 rethrow(MemoryContext context)
 {
@@ -99,7 +96,7 @@ rethrow(MemoryContext context)
 	MemoryContextSwitchTo(context);
 	error = CopyErrorData();
 	FlushErrorState();
-	lb_name_exceeded(error);
+	lb_explain_forwarded(error);
 	ReThrowError(error);
 }
 

@@ -203,23 +203,21 @@ add_anomaly(LbSubmit *s)
 	return last;
 }
 
-/* In the message of the error, between the player and the limit. */
-#define EXCEEDS " exceeds limit \""
+/*
+ * On its way to another server an error keeps its SQLSTATE, message, detail
+ * and hint, but not its constraint.  So where other tables stand in, a limit
+ * raises an SQLSTATE of its own, with its name as the hint.
+ */
+#define ERRCODE_FORWARDED_EXCEEDS_LIMIT MAKE_SQLSTATE('L', 'B', '0', '0', '1')
 
 void
-lb_name_exceeded(ErrorData *error)
+lb_explain_forwarded(ErrorData *error)
 {
-	const char *name = NULL;
-	size_t		len;
-
-	if (error->sqlerrcode != ERRCODE_CHECK_VIOLATION ||
-		error->constraint_name != NULL || error->message == NULL)
+	if (error->sqlerrcode != ERRCODE_FORWARDED_EXCEEDS_LIMIT)
 		return;
-	for (const char *p = error->message; (p = strstr(p, EXCEEDS)) != NULL;)
-		name = p += strlen(EXCEEDS);
-	len = name == NULL ? 0 : strlen(name);
-	if (len > 0 && name[len - 1] == '"')
-		error->constraint_name = pnstrdup(name, len - 1);
+	error->sqlerrcode = ERRCODE_CHECK_VIOLATION;
+	error->constraint_name = error->hint;
+	error->hint = NULL;
 }
 
 /* A change exceeds a limit: raise 23514, refuse it, or gather it. */
@@ -238,12 +236,14 @@ exceeded(LbSubmit *s, const Excess *e, LbSubmitItem *item)
 	}
 	if (limit->reject)
 		ereport(ERROR,
-				(errcode(ERRCODE_CHECK_VIOLATION),
-				 errmsg("submit of player \"%s\"" EXCEEDS "%s\"",
+				(errcode(s->stand_in == NULL ? ERRCODE_CHECK_VIOLATION :
+						 ERRCODE_FORWARDED_EXCEEDS_LIMIT),
+				 errmsg("submit of player \"%s\" exceeds limit \"%s\"",
 						text_to_cstring(item->player_text), limit->name),
 				 errdetail("On board \"%s\", %s is %s; the limit is " INT64_FORMAT ".",
 						   s->boards[e->board].name, e->measure, e->value,
 						   e->bound),
+				 s->stand_in == NULL ? 0 : errhint("%s", limit->name),
 				 err_generic_string(PG_DIAG_CONSTRAINT_NAME, limit->name)));
 
 	/* Changes of one player come one after the other. */

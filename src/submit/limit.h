@@ -25,10 +25,10 @@ extern void lb_limits_after(LbSubmit *s);
 extern bool lb_limits_need_scores(const LbSubmit *s);
 
 /*
- * If an error says that a submit exceeds a limit, set its constraint to the
- * limit's name.
+ * Make the error of a submit that was forwarded, and exceeds a limit, the one
+ * that lb_limits_before() raises here.
  */
-extern void lb_name_exceeded(ErrorData *error);
+extern void lb_explain_forwarded(ErrorData *error);
 
 /*
  * The board that the limit of that name is for, or NULL if there is none.  Can
