@@ -144,15 +144,16 @@ send_call(CallText *t, int64 shard, int nargs, const Oid *types, Datum *values,
 }
 
 int
-lb_forward(LbSubmit *s, Datum boards, LbForwarded **rows)
+lb_forward(LbSubmit *s, LbForwarded **rows)
 {
 	static const Oid types[] = {TEXTOID, INT8OID, TEXTOID, INT8OID, TEXTOID,
 	TEXTOID, INT8OID, TEXTARRAYOID, JSONBOID};
 	Datum		values[lengthof(types)];
 	char		nulls[] = "         ";
+	const LbSubmitCall *call = s->call;
 	CallText	t = {
-		.defn = s->players_of,
-		.column = lb_score_column(s->players_of),
+		.defn = s->target->players_of,
+		.column = lb_score_column(s->target->players_of),
 		.player = s->items->player_text,
 		.call = "SELECT f.board, f.score, f.applied, f.repeated FROM @.lb_shard_submit($1, $2, $3, $4, $5, $6, $7, $8, $9) AS f"
 	};
@@ -161,17 +162,17 @@ lb_forward(LbSubmit *s, Datum boards, LbForwarded **rows)
 	int			n;
 
 	values[0] = PointerGetDatum(item->player_text);
-	values[2] = CStringGetTextDatum(s->leaderboard.name);
+	values[2] = CStringGetTextDatum(call->leaderboard.name);
 	values[3] = Int64GetDatum(item->amount);
-	values[4] = CStringGetTextDatum(lb_op_name(s->op));
+	values[4] = CStringGetTextDatum(lb_op_name(call->op));
 	values[5] = item->match_id == NULL ? (Datum) 0 :
 		CStringGetTextDatum(item->match_id);
 	nulls[5] = item->match_id == NULL ? 'n' : ' ';
-	values[6] = Int64GetDatum(s->at);
-	values[7] = boards;
-	nulls[7] = boards == (Datum) 0 ? 'n' : ' ';
-	values[8] = s->metadata;
-	nulls[8] = s->has_metadata ? ' ' : 'n';
+	values[6] = Int64GetDatum(call->at);
+	values[7] = PointerGetDatum(call->boards);
+	nulls[7] = call->boards == NULL ? 'n' : ' ';
+	values[8] = call->metadata;
+	nulls[8] = call->metadata == (Datum) 0 ? 'n' : ' ';
 	n = send_call(&t, lb_lock_shard(t.defn, t.player), lengthof(types), types, values, nulls);
 	s->only_forwarded = alone;
 	*rows = palloc0(Max(1, n) * sizeof(LbForwarded));
@@ -232,7 +233,7 @@ items_by_shard(const LbSubmit *s)
 	{
 		int			nlocks = 0;
 
-		lb_shards_of(s->players_of, players, n, shards);
+		lb_shards_of(s->target->players_of, players, n, shards);
 		if (memcmp(shards, before, n * sizeof(int64)) == 0)
 			return sent;
 		memcpy(before, shards, n * sizeof(int64));
@@ -247,7 +248,7 @@ items_by_shard(const LbSubmit *s)
 			if (i == 0 || sent[i].shard != sent[i - 1].shard)
 				locks[nlocks++] = Int64GetDatum(sent[i].shard);
 		}
-		lb_lock_shards(s->players_of, locks, nlocks);
+		lb_lock_shards(s->target->players_of, locks, nlocks);
 	}
 }
 
@@ -258,8 +259,8 @@ send_items(const LbSubmit *s, const Sent *sent, int n, bool each)
 	static const Oid types[] = {TEXTARRAYOID, INT8OID, TEXTOID, INT8ARRAYOID,
 	TEXTOID, TEXTARRAYOID, INT8OID, BOOLOID, INT4ARRAYOID};
 	CallText	t = {
-		.defn = s->players_of,
-		.column = lb_score_column(s->players_of),
+		.defn = s->target->players_of,
+		.column = lb_score_column(s->target->players_of),
 		.player = sent->item->player_text,
 		.call = "SELECT f.number, f.status, f.score, f.limit_name FROM @.lb_shard_submit_many($1, $2, $3, $4, $5, $6, $7, $8, $9) AS f"
 	};
@@ -281,11 +282,11 @@ send_items(const LbSubmit *s, const Sent *sent, int n, bool each)
 		matches[i] = nulls[i] ? (Datum) 0 : CStringGetTextDatum(item->match_id);
 	}
 	values[0] = lb_make_array(TEXTOID, players, NULL, n);
-	values[2] = CStringGetTextDatum(s->leaderboard.name);
+	values[2] = CStringGetTextDatum(s->call->leaderboard.name);
 	values[3] = lb_make_array(INT8OID, amounts, NULL, n);
-	values[4] = CStringGetTextDatum(lb_op_name(s->op));
+	values[4] = CStringGetTextDatum(lb_op_name(s->call->op));
 	values[5] = lb_make_array(TEXTOID, matches, nulls, n);
-	values[6] = Int64GetDatum(s->at);
+	values[6] = Int64GetDatum(s->call->at);
 	values[7] = BoolGetDatum(each);
 	values[8] = lb_make_array(INT4OID, items, NULL, n);
 	return send_call(&t, sent->shard, lengthof(types), types, values, NULL);

@@ -27,7 +27,7 @@ match_cmp(const void *a, const void *b, void *submit)
 	const LbSubmit *s = (const LbSubmit *) submit;
 	const LbSubmitItem *ia = &s->items[*(const int *) a];
 	const LbSubmitItem *ib = &s->items[*(const int *) b];
-	int			c = lb_player_cmp(s, ia->player, ib->player);
+	int			c = lb_player_cmp(s->target, ia->player, ib->player);
 
 	if (c == 0)
 		c = strcmp(ia->match_id, ib->match_id);
@@ -65,11 +65,11 @@ lb_claim_matches(LbSubmit *s)
 	}
 	if (n == 0)
 		return;
-	if (s->stand_in != NULL && !OidIsValid(lb_find_record(s, LB_RECORD_APPLIED)))
+	if (s->call->stand_in != NULL && !OidIsValid(lb_find_record(s, LB_RECORD_APPLIED)))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("leaderboard \"%s\" takes no match_id",
-						s->leaderboard.name),
+						s->call->leaderboard.name),
 				 errdetail("Its table is distributed, and there is no table of its matches beside it."),
 				 errhint("lb_create_tables(distributed => true) makes both.")));
 	qsort_interruptible(order, n, sizeof(int), match_cmp, s);
@@ -87,7 +87,7 @@ lb_claim_matches(LbSubmit *s)
 							"ON CONFLICT (player_id, match_id) DO NOTHING RETURNING CAST(player_id AS pg_catalog.text), match_id",
 							LB_ARGS(lb_arg_texts(players, NULL, n),
 									lb_arg_texts(matches, NULL, n),
-									lb_arg_text(s->leaderboard.name)));
+									lb_arg_text(s->call->leaderboard.name)));
 
 	/* Rows come in our order; matches that were there are missing. */
 	for (int i = 0; i < n; i++)
@@ -144,7 +144,7 @@ lb_keep_answers(const LbSubmit *s, const LbSubmitItem *item,
 									lb_arg_int8s(columns[0], nulls[0], n),
 									lb_arg_int8s(columns[1], nulls[1], n),
 									lb_arg_int8s(columns[2], nulls[2], n),
-									lb_arg_text(s->leaderboard.name)));
+									lb_arg_text(s->call->leaderboard.name)));
 }
 
 /* Whether the caller may read what a board's scores and ranks were. */
@@ -160,9 +160,11 @@ lb_kept_answers(const LbSubmit *s, const LbSubmitItem *item,
 				LbAnswer **answers)
 {
 	static LbPlan plan;
+	const LbSubmitCall *call = s->call;
+	const LbSubmitTarget *t = s->target;
 	SPITupleTable *rows;
 	uint64		n;
-	bool		any_global = false;
+	bool		any_scores = false;
 	bool		any_window = false;
 
 	n = lb_run_recording(s, LB_RECORD_APPLIED, &plan,
@@ -175,7 +177,7 @@ lb_kept_answers(const LbSubmit *s, const LbSubmitItem *item,
 						 "WHERE a.player_id OPERATOR(pg_catalog.=) CAST($1 AS %s) AND a.match_id OPERATOR(pg_catalog.=) $2",
 						 LB_ARGS(lb_arg(TEXTOID, PointerGetDatum(item->player_text)),
 								 lb_arg_text(item->match_id),
-								 lb_arg_text(s->leaderboard.name)));
+								 lb_arg_text(call->leaderboard.name)));
 	rows = SPI_tuptable;
 	*answers = palloc0(Max(1, n) * sizeof(LbAnswer));
 	for (uint64 i = 0; i < n; i++)
@@ -186,18 +188,18 @@ lb_kept_answers(const LbSubmit *s, const LbSubmitItem *item,
 		answer->has_score = lb_row_int8(rows, i, 2, &answer->score);
 		answer->has_rank = lb_row_int8(rows, i, 3, &answer->rank);
 		answer->has_previous = lb_row_int8(rows, i, 4, &answer->previous);
-		if (strcmp(answer->board, s->leaderboard.name) == 0)
-			any_global = true;
+		if (strcmp(answer->board, call->leaderboard.name) == 0)
+			any_scores = true;
 		else
 			any_window = true;
 	}
 	SPI_freetuptable(rows);
 
 	/* They can be of boards that the caller has not named now. */
-	if ((any_global && !may_be_told(s->scores_board != NULL ? s->scores_board :
-									lb_find_in(s->stand_in, s->leaderboard.name))) ||
-		(any_window && !may_be_told(s->windows != NULL ? s->windows :
-									lb_find_in(s->stand_in, s->leaderboard.family))))
+	if ((any_scores && !may_be_told(t->scores != NULL ? t->scores :
+									lb_find_in(call->stand_in, call->leaderboard.name))) ||
+		(any_window && !may_be_told(t->windows != NULL ? t->windows :
+									lb_find_in(call->stand_in, call->leaderboard.family))))
 		return 0;
 	return (int) n;
 }

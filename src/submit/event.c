@@ -51,13 +51,14 @@ bool		lb_events = true;
 static LbArg
 open_boards(const LbSubmit *s, int p)
 {
-	Datum	   *names = palloc(Max(1, s->nboards) * sizeof(Datum));
+	const LbSubmitTarget *t = s->target;
+	Datum	   *names = palloc(Max(1, t->nboards) * sizeof(Datum));
 	int			n = 0;
 
-	for (int b = 0; b < s->nboards; b++)
+	for (int b = 0; b < t->nboards; b++)
 	{
-		if (!s->boards[b].closed && lb_takes_part(s, b, p))
-			names[n++] = CStringGetTextDatum(s->boards[b].name);
+		if (!t->boards[b].closed && lb_takes_part(s, b, p))
+			names[n++] = CStringGetTextDatum(t->boards[b].name);
 	}
 	return lb_arg_texts(names, NULL, n);
 }
@@ -136,23 +137,24 @@ static void
 log_one(LbSubmit *s, const LbSubmitItem *item, int p)
 {
 	static LbPlan plan;
-	Datum	   *scores = palloc(s->nopen * sizeof(Datum));
-	bool	   *unknown = palloc(s->nopen * sizeof(bool));
+	const LbSubmitTarget *t = s->target;
+	Datum	   *scores = palloc(t->nopen * sizeof(Datum));
+	bool	   *unknown = palloc(t->nopen * sizeof(bool));
 	LbArg		args[Natts_lb_event - 1];
 	int			k = 0;
 
-	for (int b = 0; b < s->nboards; b++)
+	for (int b = 0; b < t->nboards; b++)
 	{
-		if (s->boards[b].closed || !lb_takes_part(s, b, p))
+		if (t->boards[b].closed || !lb_takes_part(s, b, p))
 			continue;
-		unknown[k] = !s->boards[b].has_score[p];
-		scores[k++] = Int64GetDatum(s->boards[b].scores[p]);
+		unknown[k] = !s->results[b].players[p].has_score;
+		scores[k++] = Int64GetDatum(s->results[b].players[p].score);
 	}
 	args[0] = lb_arg(TEXTOID, PointerGetDatum(item->player_text));
-	args[1] = lb_arg_text(lb_op_name(s->op));
+	args[1] = lb_arg_text(lb_op_name(s->call->op));
 	args[2] = lb_arg_int8(item->amount);
 	args[3] = lb_arg_text(item->match_id);
-	args[4] = lb_arg_time(s->at);
+	args[4] = lb_arg_time(s->call->at);
 	args[5] = open_boards(s, p);
 	args[6] = lb_arg_int8s(scores, unknown, k);
 	if (!append_event(args))
@@ -167,20 +169,19 @@ static void
 log_all(LbSubmit *s)
 {
 	static LbPlan plan;
+	const LbSubmitTarget *t = s->target;
 	Datum	   *players = palloc(s->nitems * sizeof(Datum));
 	Datum	   *amounts = palloc(s->nitems * sizeof(Datum));
 	Datum	   *matches = palloc(s->nitems * sizeof(Datum));
 	Datum	   *numbers = palloc(s->nitems * sizeof(Datum));
 	bool	   *nulls = palloc(s->nitems * sizeof(bool));
-	Datum	   *scores = palloc(s->nopen * s->nplayers * sizeof(Datum));
-	bool	   *unknown = palloc(s->nopen * s->nplayers * sizeof(bool));
+	Datum	   *scores = palloc(t->nopen * s->nplayers * sizeof(Datum));
+	bool	   *unknown = palloc(t->nopen * s->nplayers * sizeof(bool));
 	int			k = 0;
 
 	for (int p = 0; p < s->nplayers; p++)
 	{
-		int			end = p + 1 < s->nplayers ? s->first[p + 1] : s->nitems;
-
-		for (int i = s->first[p]; i < end; i++)
+		for (int i = s->first[p]; i < s->first[p + 1]; i++)
 		{
 			players[i] = PointerGetDatum(s->items[i].player_text);
 			amounts[i] = Int64GetDatum(s->items[i].amount);
@@ -189,12 +190,12 @@ log_all(LbSubmit *s)
 				CStringGetTextDatum(s->items[i].match_id);
 			numbers[i] = Int32GetDatum(p);
 		}
-		for (int b = 0; b < s->nboards; b++)
+		for (int b = 0; b < t->nboards; b++)
 		{
-			if (s->boards[b].closed)
+			if (t->boards[b].closed)
 				continue;
-			unknown[k] = !s->boards[b].has_score[p];
-			scores[k++] = Int64GetDatum(s->boards[b].scores[p]);
+			unknown[k] = !s->results[b].players[p].has_score;
+			scores[k++] = Int64GetDatum(s->results[b].players[p].score);
 		}
 	}
 
@@ -211,11 +212,11 @@ log_all(LbSubmit *s)
 							LB_ARGS(lb_arg_texts(players, NULL, s->nitems),
 									lb_arg_int8s(amounts, NULL, s->nitems),
 									lb_arg_texts(matches, nulls, s->nitems),
-									lb_arg_text(lb_op_name(s->op)),
-									lb_arg_time(s->at),
+									lb_arg_text(lb_op_name(s->call->op)),
+									lb_arg_time(s->call->at),
 									open_boards(s, 0),
 									lb_arg_int8s(scores, unknown, k),
-									lb_arg_int4(s->nopen),
+									lb_arg_int4(t->nopen),
 									lb_arg(INT4ARRAYOID, lb_make_array(INT4OID, numbers, NULL, s->nitems))));
 #undef LOG_ALL
 }
@@ -223,9 +224,11 @@ log_all(LbSubmit *s)
 void
 lb_log_events(LbSubmit *s)
 {
-	if (s->stand_in != NULL && !OidIsValid(lb_find_record(s, LB_RECORD_EVENT)))
+	bool		stands_in = s->call->stand_in != NULL;
+
+	if (stands_in && !OidIsValid(lb_find_record(s, LB_RECORD_EVENT)))
 		return;
-	if (s->stand_in != NULL ||
+	if (stands_in ||
 		(s->nitems > 1 && s->items[0].joined == NULL))
 	{
 		log_all(s);
@@ -233,9 +236,7 @@ lb_log_events(LbSubmit *s)
 	}
 	for (int p = 0; p < s->nplayers; p++)
 	{
-		int			end = p + 1 < s->nplayers ? s->first[p + 1] : s->nitems;
-
-		for (int i = s->first[p]; i < end; i++)
+		for (int i = s->first[p]; i < s->first[p + 1]; i++)
 			log_one(s, &s->items[i], p);
 	}
 }

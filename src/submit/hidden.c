@@ -174,19 +174,20 @@ static void
 take_row(const LbSubmit *s, Found *f, const char *board, bool hidden,
 		 Datum owners, bool any_owner)
 {
-	const LbDefinition *scores = s->scores_board != NULL ? s->scores_board : s->hides;
+	const LbSubmitTarget *t = s->target;
+	const LbDefinition *scores = t->scores != NULL ? t->scores : t->hides;
 	LbHiding	hiding = hidden ? LB_HIDDEN : LB_EXCEPTED;
 
-	if (strcmp(board, s->leaderboard.name) == 0)
+	if (strcmp(board, s->call->leaderboard.name) == 0)
 		f->scores = hiding;
-	else if (strcmp(board, s->leaderboard.family) == 0)
+	else if (strcmp(board, s->call->leaderboard.family) == 0)
 		f->windows = hiding;
 	else if (strcmp(board, LB_ALL_BOARDS) == 0)
 	{
 		f->all_scores = scores != NULL &&
 			lb_is_of_owners(scores, owners, any_owner);
-		f->all_windows = s->windows != NULL &&
-			lb_is_of_owners(s->windows, owners, any_owner);
+		f->all_windows = t->windows != NULL &&
+			lb_is_of_owners(t->windows, owners, any_owner);
 	}
 }
 
@@ -195,7 +196,7 @@ static int
 player_number(const LbSubmit *s, Datum player)
 {
 	return s->nplayers == 1 ? 0 :
-		lb_player_number(s, lb_value_from_text(s->type, player));
+		lb_player_number(s, lb_value_from_text(s->target->type, player));
 }
 
 /* Take a row of lb_hidden into account. */
@@ -208,7 +209,7 @@ take_slot(const LbSubmit *s, TupleTableSlot *slot, Found *found)
 	Datum		owners;
 	int			p;
 
-	if (strcmp(TextDatumGetCString(type), s->type->sql_name) != 0)
+	if (strcmp(TextDatumGetCString(type), s->target->type->sql_name) != 0)
 		return;
 	p = player_number(s, slot_getattr(slot, Anum_lb_hidden_player_id, &isnull));
 	if (p < 0)
@@ -227,7 +228,7 @@ player_texts(const LbSubmit *s)
 	Datum	   *texts = palloc(s->nplayers * sizeof(Datum));
 
 	for (int p = 0; p < s->nplayers; p++)
-		texts[p] = PointerGetDatum(s->player_texts[p]);
+		texts[p] = PointerGetDatum(lb_player_text(s, p));
 	return lb_arg_texts(texts, NULL, s->nplayers);
 }
 
@@ -277,7 +278,7 @@ scan_hidden(const LbSubmit *s, Found *found)
 	ScanKeyEntryInitialize(&key, one ? 0 : SK_SEARCHARRAY,
 						   Anum_lb_hidden_player_id, BTEqualStrategyNumber,
 						   TEXTOID, C_COLLATION_OID, F_TEXTEQ,
-						   one ? PointerGetDatum(s->player_texts[0]) :
+						   one ? PointerGetDatum(lb_player_text(s, 0)) :
 						   player_texts(s).value);
 	scan = LB_INDEX_BEGINSCAN(rel, index, snapshot, 1);
 	index_rescan(scan, &key, 1, NULL, 0);
@@ -296,21 +297,23 @@ scan_hidden(const LbSubmit *s, Found *found)
 void
 lb_look_up_hidden(LbSubmit *s)
 {
+	LbHidden   *hidden = palloc0(sizeof(LbHidden));
 	Found	   *found;
 
 	/* The caller may still need what was looked up before. */
-	s->on_scores = palloc(s->nplayers * sizeof(LbHiding));
-	s->on_windows = palloc(s->nplayers * sizeof(LbHiding));
-	for (int p = 0; p < s->nplayers; p++)
-		s->on_scores[p] = s->on_windows[p] = LB_NOT_RECORDED;
+	StaticAssertStmt(LB_NOT_RECORDED == 0, "palloc0 sets it");
+	hidden->scores = palloc0(s->nplayers * sizeof(LbHiding));
+	hidden->windows = palloc0(s->nplayers * sizeof(LbHiding));
+	hidden->changed = s->hidden != NULL;
+	s->hidden = hidden;
 
 	/* What changes from here on is looked up again. */
 	AcceptInvalidationMessages();
-	s->hidden_seen = nchanges;
-	if (s->stand_in == NULL && none_hidden())
+	hidden->seen = nchanges;
+	if (s->call->stand_in == NULL && none_hidden())
 		return;
 	found = palloc0(s->nplayers * sizeof(Found));
-	if (s->stand_in == NULL)
+	if (s->call->stand_in == NULL)
 		scan_hidden(s, found);
 	else
 		scan_stand_in(s, found);
@@ -318,11 +321,11 @@ lb_look_up_hidden(LbSubmit *s)
 	{
 		Found	   *f = &found[p];
 
-		s->on_scores[p] = f->scores != LB_NOT_RECORDED ? f->scores :
+		hidden->scores[p] = f->scores != LB_NOT_RECORDED ? f->scores :
 			f->all_scores ? LB_HIDDEN : LB_NOT_RECORDED;
 
 		/* New rows of windows follow the row of scores. */
-		s->on_windows[p] = f->windows != LB_NOT_RECORDED ? f->windows :
+		hidden->windows[p] = f->windows != LB_NOT_RECORDED ? f->windows :
 			f->all_windows || f->scores == LB_HIDDEN ? LB_HIDDEN :
 			LB_NOT_RECORDED;
 	}
@@ -335,11 +338,10 @@ lb_look_up_hidden_again(LbSubmit *s)
 	AcceptInvalidationMessages();
 
 	/* Nothing tells when the table that stands in has changed. */
-	if (s->on_scores == NULL ||
-		(s->stand_in == NULL && s->hidden_seen == nchanges))
+	if (s->hidden == NULL ||
+		(s->call->stand_in == NULL && s->hidden->seen == nchanges))
 		return false;
 	lb_look_up_hidden(s);
-	s->hidden_changed = true;
 	return true;
 }
 

@@ -14,8 +14,8 @@
  * Check a submit against the limits of its boards: before it writes, the
  * amounts and the numbers of submits; after it has written, the scores, which
  * must be known if lb_limits_need_scores().  If a limit rejects, raise 23514;
- * with s->each, set s->refused, and the limit in each item that it refuses.
- * lb_limits_after() counts in lb_anomaly what limits flag.  Between
+ * with s->outcomes, set s->refused, and the outcome of each item that it
+ * refuses.  lb_limits_after() counts in lb_anomaly what limits flag.  Between
  * SPI_connect and SPI_finish.
  */
 extern void lb_limits_before(LbSubmit *s);

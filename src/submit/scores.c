@@ -52,10 +52,9 @@ typedef struct Plans
 {
 	char		leaderboard[LB_MAX_LEADERBOARD + 1];
 	Oid			source;			/* that stands in, or InvalidOid */
-	LbPlan		read[2];		/* by whether "global" is read */
-	LbPlan		scores_board[2][2][LB_NOPS];	/* by whether new rows are
-												 * hidden, and whether
-												 * metadata is written */
+	LbPlan		read[2];		/* by whether windows are read */
+	LbPlan		scores[2][2][LB_NOPS];	/* by whether new rows are hidden, and
+										 * whether metadata is written */
 	LbPlan		entering;
 	LbPlan		hidden[2];
 	LbPlan		windows[2][LB_NOPS];	/* by whether metadata is written */
@@ -73,20 +72,21 @@ plans_of(const LbSubmit *s)
 	static Plans plans[MAX_PLANNED];
 	static int	nplans = 0;
 	static int	next = 0;
-	Oid			source = s->stand_in != NULL ? s->players_of->source : InvalidOid;
+	const char *leaderboard = s->call->leaderboard.name;
+	Oid			source = s->call->stand_in != NULL ?
+		s->target->players_of->source : InvalidOid;
 	Plans	   *found;
 
 	for (int i = 0; i < nplans; i++)
 	{
 		if (plans[i].source == source &&
-			strcmp(plans[i].leaderboard, s->leaderboard.name) == 0)
+			strcmp(plans[i].leaderboard, leaderboard) == 0)
 			return &plans[i];
 	}
 	found = &plans[next];
 	next = (next + 1) % MAX_PLANNED;
 	nplans = Max(nplans, found - plans + 1);
-	strlcpy(found->leaderboard, s->leaderboard.name,
-			sizeof(found->leaderboard));
+	strlcpy(found->leaderboard, leaderboard, sizeof(found->leaderboard));
 	found->source = source;
 	return found;
 }
@@ -208,7 +208,7 @@ append_fits(StringInfo buf, const LbDefinition *defn)
 
 /*
  * The change of a row that is there.  LB_OP_CHANGE only locks the row; see
- * lb_write_global().  If changes is set, the increment is not zero.
+ * lb_write_scores().  If changes is set, the increment is not zero.
  */
 static void
 append_conflict(StringInfo buf, const LbDefinition *defn, LbOp op, bool stamp,
@@ -292,38 +292,38 @@ write_text(const void *arg)
 static char *
 single_text(const void *arg)
 {
-	const LbSubmit *s = (const LbSubmit *) arg;
-	bool		stamp = lb_has_updated_at(s->scores_board);
+	const LbSubmitTarget *t = (const LbSubmitTarget *) arg;
+	bool		stamp = lb_has_updated_at(t->scores);
 	bool		hide;
 	StringInfoData buf;
 
 	initStringInfo(&buf);
-	if (s->nopen > 1)
+	if (t->nopen > 1)
 		appendStringInfoString(&buf, "WITH g (ranked) AS (");
-	append_insert(&buf, s->scores_board, stamp, false, false);
+	append_insert(&buf, t->scores, stamp, false, false);
 	appendStringInfo(&buf, "VALUES ($1, $2%s)", stamp ? ", $3" : "");
-	append_conflict(&buf, s->scores_board, LB_OP_INCR, stamp, false, true);
-	if (s->nopen == 1)
+	append_conflict(&buf, t->scores, LB_OP_INCR, stamp, false, true);
+	if (t->nopen == 1)
 		return buf.data;
 
 	appendStringInfoString(&buf, " RETURNING ");
-	if (s->scores_board->has_ranked_if)
+	if (t->scores->has_ranked_if)
 		appendStringInfo(&buf, "t.%s IS TRUE",
-						 lb_quoted(lb_ranked_if_column(s->scores_board)));
+						 lb_quoted(lb_ranked_if_column(t->scores)));
 	else
 		appendStringInfoString(&buf, "true");
-	stamp = lb_has_updated_at(s->windows);
-	hide = s->windows->has_ranked_if;
+	stamp = lb_has_updated_at(t->windows);
+	hide = t->windows->has_ranked_if;
 	appendStringInfoString(&buf, ") ");
-	append_insert(&buf, s->windows, stamp, hide, false);
+	append_insert(&buf, t->windows, stamp, hide, false);
 	appendStringInfo(&buf, "SELECT $1, $2%s, k.key%s FROM g, (VALUES ",
 					 stamp ? ", $3" : "", hide ? ", g.ranked" : "");
-	for (int i = 1; i < s->nopen; i++)
+	for (int i = 1; i < t->nopen; i++)
 		appendStringInfo(&buf, "%s($%d)", i > 1 ? ", " : "", i + 3);
 	appendStringInfoString(&buf, ") AS k (key)");
-	append_conflict(&buf, s->windows, LB_OP_INCR, stamp, false, true);
+	append_conflict(&buf, t->windows, LB_OP_INCR, stamp, false, true);
 	appendStringInfo(&buf, " RETURNING CAST(t.%s AS pg_catalog.text)",
-					 lb_quoted(lb_board_column(s->windows)));
+					 lb_quoted(lb_board_column(t->windows)));
 	return buf.data;
 }
 
@@ -379,7 +379,9 @@ hidden_text(const void *arg)
 static LbArg
 players_arg(const LbSubmit *s, Datum *players, int n)
 {
-	return lb_arg(s->type->array, lb_make_array(s->type->oid, players, NULL, n));
+	const LbType *type = s->target->type;
+
+	return lb_arg(type->array, lb_make_array(type->oid, players, NULL, n));
 }
 
 static LbArg
@@ -395,7 +397,7 @@ amounts_arg(const int64 *amounts, int n)
 static LbArg
 metadata_arg(const LbSubmit *s)
 {
-	return lb_arg_or_null(JSONBOID, s->metadata, !s->has_metadata);
+	return lb_arg_or_null(JSONBOID, s->call->metadata, s->call->metadata == (Datum) 0);
 }
 
 /*
@@ -405,40 +407,43 @@ metadata_arg(const LbSubmit *s)
 static void
 take_scores(LbSubmit *s, bool written)
 {
+	const LbSubmitTarget *t = s->target;
 	SPITupleTable *rows = SPI_tuptable;
-	LbSubmitBoard *board = NULL;
+	int			b = -1;
 
-	/* "global" has no key. */
+	/* The leaderboard's board has no key. */
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
 		bool		isnull;
 		Datum		player = lb_row_nullable(rows, i, 1, &isnull);
-		bool		scores_board;
-		Datum		value = lb_row_nullable(rows, i, 4, &scores_board);
+		bool		scores;
+		Datum		value = lb_row_nullable(rows, i, 4, &scores);
+		LbPlayerScore *score;
 		int			p;
 
 		/* A trigger may have set it to null. */
 		if (isnull)
 			continue;
 		p = lb_player_number(s, player);
-		if (scores_board)
-			board = &s->boards[0];
+		if (scores)
+			b = 0;
 		else
 		{
 			text	   *key = DatumGetTextPP(value);
 			int			len = VARSIZE_ANY_EXHDR(key);
 
 			/* Mostly the board of the row before. */
-			if (board == NULL || (int) strlen(board->name) != len ||
-				memcmp(board->name, VARDATA_ANY(key), len) != 0)
-				board = lb_find_submit_window(s, VARDATA_ANY(key), len);
+			if (b < 0 || (int) strlen(t->boards[b].name) != len ||
+				memcmp(t->boards[b].name, VARDATA_ANY(key), len) != 0)
+				b = lb_window_number(t, VARDATA_ANY(key), len);
 		}
-		if (p < 0 || board == NULL)
+		if (p < 0 || b < 0)
 			continue;
-		board->known[p] = true;
-		board->written |= written;
-		board->has_score[p] = lb_row_int8(rows, i, 2, &board->scores[p]);
-		if (scores_board)
+		score = &s->results[b].players[p];
+		score->known = true;
+		s->results[b].written |= written;
+		score->has_score = lb_row_int8(rows, i, 2, &score->score);
+		if (scores)
 			s->ranked[p] = lb_row_bool(rows, i, 3);
 	}
 	SPI_freetuptable(rows);
@@ -463,32 +468,30 @@ run_on_source(LbPlan *plan, LbPlanText text, const TextArg *arg, int nargs,
 		lb_restore_user(&saved);
 }
 
-/* Read the scores of a board's rows that no statement has returned. */
+/* Read the scores of boards' rows that no statement has returned. */
 void
 lb_read_missing_scores(LbSubmit *s, int first, int n)
 {
-	TextArg		arg;
+	const LbSubmitTarget *t = s->target;
+	TextArg		arg = {.defn = lb_board_defn(t, &t->boards[first])};
 	Datum	   *keys = palloc(n * sizeof(Datum));
 	Datum	   *players = palloc(s->nplayers * sizeof(Datum));
 	int			nplayers = 0;
-	bool		scores_board = s->write_global && first == 0;
 
 	for (int p = 0; p < s->nplayers; p++)
 	{
 		bool		missing = false;
 
 		for (int b = first; b < first + n; b++)
-			missing |= !s->boards[b].known[p];
+			missing |= !s->results[b].players[p].known;
 		if (missing)
 			players[nplayers++] = s->players[p];
 	}
 	if (nplayers == 0)
 		return;
 	for (int b = 0; b < n; b++)
-		keys[b] = CStringGetTextDatum(s->boards[first + b].name);
-	arg.defn = scores_board ? s->scores_board : s->windows;
-	arg.op = LB_OP_CHANGE;
-	run_on_source(&plans_of(s)->read[scores_board], read_text, &arg,
+		keys[b] = CStringGetTextDatum(t->boards[first + b].name);
+	run_on_source(&plans_of(s)->read[t->boards[first].window], read_text, &arg,
 				  LB_ARGS(players_arg(s, players, nplayers),
 						  lb_arg_texts(keys, NULL, n)));
 	take_scores(s, false);
@@ -506,13 +509,12 @@ coalesce(LbSubmit *s, LbOp op, const LbDefinition *defn)
 
 	for (int p = 0; p < s->nplayers; p++)
 	{
-		int			end = p + 1 < s->nplayers ? s->first[p + 1] : s->nitems;
 		int128		amount = s->items[s->first[p]].amount;
 		int128		lowest = Min(0, amount);
 		int128		highest = Max(0, amount);
 
 		s->doubtful |= !lb_score_fits(defn, amount);
-		for (int i = s->first[p] + 1; i < end; i++)
+		for (int i = s->first[p] + 1; i < s->first[p + 1]; i++)
 		{
 			int128		next = s->items[i].amount;
 
@@ -563,20 +565,20 @@ statement_amounts(const LbDefinition *defn, const int128 *amounts, int n)
 }
 
 /*
- * A statement has added an amount to a player's score on a board, if it has
- * returned the row.  Note the score before.  Returns whether the row is
- * missing, though the amount should have changed it.
+ * A statement has added an amount to a player's score, if it has returned the
+ * row.  Note the score before.  Returns whether the row is missing, though the
+ * amount should have changed it.
  */
 static bool
-note_before(LbSubmitBoard *board, int p, int64 amount)
+note_before(LbPlayerScore *score, int64 amount)
 {
 	int128		before;
 
-	if (!board->known[p])
+	if (!score->known)
 		return amount != 0;
-	before = (int128) board->scores[p] - amount;
+	before = (int128) score->score - amount;
 	/* A trigger may have changed the score. */
-	board->before[p] = (int64) Max(PG_INT64_MIN, Min(PG_INT64_MAX, before));
+	score->before = (int64) Max(PG_INT64_MIN, Min(PG_INT64_MAX, before));
 	return false;
 }
 
@@ -586,27 +588,22 @@ note_before(LbSubmitBoard *board, int p, int64 amount)
  * leads to a score that it can have.
  */
 static bool
-adds_later(const LbDefinition *defn, LbSubmitBoard *board, int p,
-		   const int128 *sums)
+adds_later(const LbDefinition *defn, const LbPlayerScore *score, int128 sum)
 {
-	return !lb_score_fits(defn, sums[p]) &&
-		lb_score_fits(defn, board->before[p] + sums[p]);
+	return !lb_score_fits(defn, sum) && lb_score_fits(defn, score->before + sum);
 }
 
+/* Write to rows of the leaderboard's board by one operation. */
 static void
-run_global(LbSubmit *s, LbOp op, Datum *players, const int64 *amounts, int n,
+run_scores(LbSubmit *s, LbOp op, Datum *players, const int64 *amounts, int n,
 		   bool hidden)
 {
-	TextArg		arg;
+	bool		metadata = s->call->metadata != (Datum) 0;
+	TextArg		arg = {s->target->scores, op, hidden, metadata};
 
-	arg.defn = s->scores_board;
-	arg.op = op;
-	arg.hidden = hidden;
-	arg.metadata = s->has_metadata;
-	run_on_source(&plans_of(s)->scores_board[hidden][s->has_metadata][op],
-				  write_text, &arg,
+	run_on_source(&plans_of(s)->scores[hidden][metadata][op], write_text, &arg,
 				  LB_ARGS(players_arg(s, players, n), amounts_arg(amounts, n),
-						  lb_arg_time(s->at), metadata_arg(s)));
+						  lb_arg_time(s->call->at), metadata_arg(s)));
 	take_scores(s, true);
 }
 
@@ -619,8 +616,8 @@ set_enters(LbSubmit *s, int first, int end)
 {
 	for (int p = first; p < end; p++)
 	{
-		if (s->on_scores[p] != LB_NOT_RECORDED)
-			s->enters[p] = s->on_scores[p] == LB_EXCEPTED;
+		if (s->hidden->scores[p] != LB_NOT_RECORDED)
+			s->enters[p] = s->hidden->scores[p] == LB_EXCEPTED;
 	}
 }
 
@@ -640,7 +637,7 @@ lock_entering(LbSubmit *s, int first)
 	{
 		if (s->exists[p])
 			continue;
-		lb_lock_hidden(s->leaderboard.name, s->player_texts[p],
+		lb_lock_hidden(s->call->leaderboard.name, lb_player_text(s, p),
 					   RowExclusiveLock);
 		nlocked++;
 	}
@@ -655,7 +652,7 @@ unlock_entering(LbSubmit *s, int first, int end)
 	for (int p = first; s->exists != NULL && p < end; p++)
 	{
 		if (!s->exists[p])
-			lb_unlock_hidden(s->leaderboard.name, s->player_texts[p]);
+			lb_unlock_hidden(s->call->leaderboard.name, lb_player_text(s, p));
 	}
 }
 
@@ -680,7 +677,7 @@ run_enter(LbSubmit *s, LbOp op, const int64 *amounts)
 				if (s->enters[p + n] != s->enters[p])
 					break;
 			}
-			run_global(s, op, s->players + p, amounts + p, n, !s->enters[p]);
+			run_scores(s, op, s->players + p, amounts + p, n, !s->enters[p]);
 		}
 		if (s->nplayers > 1)
 			unlock_entering(s, first, end);
@@ -694,35 +691,36 @@ run_enter(LbSubmit *s, LbOp op, const int64 *amounts)
 static void
 add_later(LbSubmit *s, const int128 *sums)
 {
-	LbSubmitBoard *scores_board = &s->boards[0];
 	Datum	   *players = palloc(s->nplayers * sizeof(Datum));
 	int64	   *targets = palloc(s->nplayers * sizeof(int64));
 	int			n = 0;
 
 	for (int p = 0; p < s->nplayers; p++)
 	{
-		if (!adds_later(s->scores_board, scores_board, p, sums))
+		const LbPlayerScore *score = &s->results[0].players[p];
+
+		if (!adds_later(s->target->scores, score, sums[p]))
 			continue;
 		players[n] = s->players[p];
-		targets[n++] = (int64) (scores_board->before[p] + sums[p]);
+		targets[n++] = (int64) (score->before + sums[p]);
 	}
 	if (n > 0)
-		run_global(s, LB_OP_SET, players, targets, n, false);
+		run_scores(s, LB_OP_SET, players, targets, n, false);
 }
 
 /* Add to the scores of "global", and note what they were before. */
 static void
-add_to_global(LbSubmit *s, const int128 *sums)
+add_to_scores(LbSubmit *s, const int128 *sums)
 {
-	LbSubmitBoard *scores_board = &s->boards[0];
-	int64	   *amounts = statement_amounts(s->scores_board, sums, s->nplayers);
+	LbPlayerScore *scores = s->results[0].players;
+	int64	   *amounts = statement_amounts(s->target->scores, sums, s->nplayers);
 	bool	   *returned = palloc(s->nplayers * sizeof(bool));
 
 	run_enter(s, LB_OP_INCR, amounts);
 	for (int p = 0; p < s->nplayers; p++)
 	{
-		returned[p] = scores_board->known[p];
-		s->doubtful |= note_before(scores_board, p, amounts[p]);
+		returned[p] = scores[p].known;
+		s->doubtful |= note_before(&scores[p], amounts[p]);
 	}
 	if (!s->doubtful && !s->need_scores)
 		return;
@@ -730,7 +728,7 @@ add_to_global(LbSubmit *s, const int128 *sums)
 	for (int p = 0; p < s->nplayers; p++)
 	{
 		if (!returned[p])
-			scores_board->before[p] = scores_board->scores[p];
+			scores[p].before = scores[p].score;
 	}
 	if (s->doubtful)
 		add_later(s, sums);
@@ -744,7 +742,8 @@ add_to_global(LbSubmit *s, const int128 *sums)
 static void
 note_changes(LbSubmit *s, int p)
 {
-	int			end = p + 1 < s->nplayers ? s->first[p + 1] : s->nitems;
+	const LbPlayerScore *score = &s->results[0].players[p];
+	int			end = s->first[p + 1];
 	int128		change = s->change[p];
 
 	if (change < PG_INT64_MIN || change > PG_INT64_MAX)
@@ -754,11 +753,11 @@ note_changes(LbSubmit *s, int p)
 	 * The best or the worst of the scores goes one way, but not to the first
 	 * score.
 	 */
-	if (s->op != LB_OP_SET)
-		end = s->boards[0].had_score[p] ? s->first[p] : s->first[p] + 1;
+	if (s->call->op != LB_OP_SET)
+		end = score->had_score ? s->first[p] : s->first[p] + 1;
 	for (int i = s->first[p]; i < end; i++)
 	{
-		int128		sum = (int128) s->items[i].amount - s->boards[0].before[p];
+		int128		sum = (int128) s->items[i].amount - score->before;
 
 		s->doubtful |= sum < Min(0, change) || sum > Max(0, change);
 	}
@@ -769,60 +768,63 @@ note_changes(LbSubmit *s, int p)
  * the old scores, so a first pass locks or inserts the rows.
  */
 static void
-change_global(LbSubmit *s, const int128 *amounts)
+change_scores(LbSubmit *s, const int128 *amounts)
 {
-	LbSubmitBoard *scores_board = &s->boards[0];
-	bool		descending = s->scores_board->columns[0].descending;
+	const LbDefinition *defn = s->target->scores;
+	LbOp		op = s->call->op;
+	bool		descending = defn->columns[0].descending;
 	Datum	   *players = palloc(s->nplayers * sizeof(Datum));
 	int64	   *targets = palloc(s->nplayers * sizeof(int64));
 	bool	   *inserted = palloc(s->nplayers * sizeof(bool));
 	int			n = 0;
 
-	run_enter(s, LB_OP_CHANGE,
-			  statement_amounts(s->scores_board, amounts, s->nplayers));
-	memcpy(inserted, scores_board->known, s->nplayers * sizeof(bool));
+	run_enter(s, LB_OP_CHANGE, statement_amounts(defn, amounts, s->nplayers));
+	for (int p = 0; p < s->nplayers; p++)
+		inserted[p] = s->results[0].players[p].known;
 	lb_read_missing_scores(s, 0, 1);
 	s->change = palloc(s->nplayers * sizeof(int128));
 	for (int p = 0; p < s->nplayers; p++)
 	{
+		LbPlayerScore *score = &s->results[0].players[p];
 		int128		new = amounts[p];
-		bool		has_score = !inserted[p] && scores_board->has_score[p];
-		int128		old = inserted[p] ? 0 : scores_board->scores[p];
+		bool		has_score = !inserted[p] && score->has_score;
+		int128		old = inserted[p] ? 0 : score->score;
 
-		scores_board->before[p] = (int64) old;
-		scores_board->had_score[p] = has_score;
-		if (s->op != LB_OP_SET && has_score)
-			new = (s->op == LB_OP_BEST) == descending ? Max(old, new) :
+		score->before = (int64) old;
+		score->had_score = has_score;
+		if (op != LB_OP_SET && has_score)
+			new = (op == LB_OP_BEST) == descending ? Max(old, new) :
 				Min(old, new);
 		s->change[p] = new - old;
 		note_changes(s, p);
 		if (inserted[p] || (new == old && has_score) ||
-			!lb_score_fits(s->scores_board, new))
+			!lb_score_fits(defn, new))
 			continue;
 		players[n] = s->players[p];
 		targets[n++] = (int64) new;
 	}
 	if (n > 0)
-		run_global(s, LB_OP_SET, players, targets, n, false);
+		run_scores(s, LB_OP_SET, players, targets, n, false);
 }
 
 void
-lb_write_global(LbSubmit *s)
+lb_write_scores(LbSubmit *s)
 {
-	int128	   *amounts = coalesce(s, s->op, s->scores_board);
+	const LbSubmitTarget *t = s->target;
+	int128	   *amounts = coalesce(s, t->call->op, t->scores);
 	bool		change = false;
 
-	for (int b = 1; b < s->nboards; b++)
-		change |= !s->boards[b].closed && s->boards[b].op == LB_OP_CHANGE;
+	for (int b = 1; b < t->nboards; b++)
+		change |= !t->boards[b].closed && lb_gets_change(t, &t->boards[b]);
 	s->change = amounts;
-	if (s->op == LB_OP_INCR)
-		add_to_global(s, amounts);
+	if (t->call->op == LB_OP_INCR)
+		add_to_scores(s, amounts);
 	else if (change)
-		change_global(s, amounts);
+		change_scores(s, amounts);
 	else
 	{
-		run_enter(s, s->op,
-				  statement_amounts(s->scores_board, amounts, s->nplayers));
+		run_enter(s, t->call->op,
+				  statement_amounts(t->scores, amounts, s->nplayers));
 		if (s->need_scores)
 			lb_read_missing_scores(s, 0, 1);
 	}
@@ -834,10 +836,8 @@ run_hidden(LbSubmit *s, LbPlan *plan, const LbDefinition *defn,
 		   Datum *players, int n, bool *ranked)
 {
 	SPITupleTable *rows;
-	TextArg		arg;
+	TextArg		arg = {.defn = defn};
 
-	arg.defn = defn;
-	arg.op = LB_OP_CHANGE;
 	run_on_source(plan, hidden_text, &arg, LB_ARGS(players_arg(s, players, n)));
 	rows = SPI_tuptable;
 	for (uint64 i = 0; i < SPI_processed; i++)
@@ -873,20 +873,18 @@ run_hidden_as_owner(LbSubmit *s, LbPlan *plan, const LbDefinition *defn,
 static bool
 may_hide(const LbSubmit *s)
 {
+	const LbSubmitTarget *t = s->target;
 	bool		hides = false;
-	bool		inserts = !s->write_global;
+	bool		inserts = t->scores == NULL;
 
-	for (int b = 0; b < s->nboards; b++)
+	for (int b = 0; b < t->nboards; b++)
 	{
-		const LbSubmitBoard *board = &s->boards[b];
-
-		if (board->closed)
+		if (t->boards[b].closed)
 			continue;
-		hides |= board->window ? s->windows->has_ranked_if :
-			s->scores_board->has_ranked_if;
+		hides |= lb_board_defn(t, &t->boards[b])->has_ranked_if;
 
 		/* A player with a rank has a row. */
-		inserts |= !board->has_previous;
+		inserts |= !s->results[b].has_previous;
 	}
 	return hides && inserts;
 }
@@ -898,17 +896,15 @@ may_hide(const LbSubmit *s)
 static void
 find_existing(LbSubmit *s)
 {
-	LbSubmitBoard *scores_board = &s->boards[0];
-
 	s->exists = palloc0(s->nplayers * sizeof(bool));
-	if (!s->write_global)
+	if (s->target->scores == NULL)
 	{
-		if (s->hides != NULL)
-			run_hidden_as_owner(s, &plans_of(s)->hidden[0], s->hides,
+		if (s->target->hides != NULL)
+			run_hidden_as_owner(s, &plans_of(s)->hidden[0], s->target->hides,
 								s->players, s->nplayers, s->ranked);
 		return;
 	}
-	if (scores_board->has_previous)
+	if (s->results[0].has_previous)
 	{
 		s->exists[0] = true;
 		return;
@@ -916,12 +912,14 @@ find_existing(LbSubmit *s)
 	lb_read_missing_scores(s, 0, 1);
 	for (int p = 0; p < s->nplayers; p++)
 	{
-		s->exists[p] = scores_board->known[p];
+		LbPlayerScore *score = &s->results[0].players[p];
+
+		s->exists[p] = score->known;
 
 		/* Nothing has been written yet. */
-		scores_board->known[p] = false;
-		scores_board->has_score[p] = false;
-		scores_board->scores[p] = 0;
+		score->known = false;
+		score->has_score = false;
+		score->score = 0;
 
 		s->ranked[p] = true;
 	}
@@ -934,21 +932,22 @@ find_existing(LbSubmit *s)
 static void
 find_hidden_in_windows(LbSubmit *s)
 {
-	LbDefinition *windows = s->windows;
+	const LbSubmitTarget *t = s->target;
+	LbDefinition *windows = t->windows;
 	Datum	   *players;
 	int			n = 0;
 
-	if (!s->write_global || !s->scores_board->has_ranked_if)
+	if (t->scores == NULL || !t->scores->has_ranked_if)
 		return;
 	if (windows == NULL)
-		windows = lb_find_in(s->stand_in, s->leaderboard.family);
+		windows = lb_find_in(t->call->stand_in, t->call->leaderboard.family);
 	if (windows == NULL || !windows->family || windows->misfit ||
-		!windows->has_ranked_if || lb_player_type(windows) != s->type)
+		!windows->has_ranked_if || lb_player_type(windows) != t->type)
 		return;
 	players = palloc(s->nplayers * sizeof(Datum));
 	for (int p = 0; p < s->nplayers; p++)
 	{
-		if (!s->exists[p] && s->on_windows[p] == LB_NOT_RECORDED)
+		if (!s->exists[p] && s->hidden->windows[p] == LB_NOT_RECORDED)
 			players[n++] = s->players[p];
 	}
 	if (n > 0)
@@ -962,7 +961,7 @@ lb_find_entering(LbSubmit *s)
 		return;
 	find_existing(s);
 	if (s->nplayers == 1 && !s->exists[0])
-		lb_lock_hidden(s->leaderboard.name, s->player_texts[0],
+		lb_lock_hidden(s->call->leaderboard.name, lb_player_text(s, 0),
 					   RowExclusiveLock);
 	lb_look_up_hidden(s);
 	find_hidden_in_windows(s);
@@ -977,8 +976,9 @@ lb_find_entering(LbSubmit *s)
 static void
 hide_late(LbSubmit *s, const LbDefinition *defn, Datum *players, int n)
 {
-	const Oid	types[] = {s->type->array, TEXTARRAYOID};
-	Datum	   *keys = palloc(Max(1, s->nboards) * sizeof(Datum));
+	const LbSubmitTarget *t = s->target;
+	const Oid	types[] = {t->type->array, TEXTARRAYOID};
+	Datum	   *keys = palloc(Max(1, t->nboards) * sizeof(Datum));
 	const char *ranked;
 	Datum		values[2];
 	StringInfoData sql;
@@ -987,10 +987,10 @@ hide_late(LbSubmit *s, const LbDefinition *defn, Datum *players, int n)
 	if (n == 0 || defn == NULL || !defn->has_ranked_if)
 		return;
 	ranked = lb_quoted(lb_ranked_if_column(defn));
-	for (int b = 0; b < s->nboards; b++)
+	for (int b = 0; b < t->nboards; b++)
 	{
-		if (s->boards[b].window && !s->boards[b].closed)
-			keys[nkeys++] = CStringGetTextDatum(s->boards[b].name);
+		if (t->boards[b].window && !t->boards[b].closed)
+			keys[nkeys++] = CStringGetTextDatum(t->boards[b].name);
 	}
 	values[0] = players_arg(s, players, n).value;
 	values[1] = lb_make_array(TEXTOID, keys, NULL, nkeys);
@@ -1008,30 +1008,30 @@ hide_late(LbSubmit *s, const LbDefinition *defn, Datum *players, int n)
 void
 lb_end_entering(LbSubmit *s)
 {
+	const LbHidden *before = s->hidden;
 	Datum	   *scores;
 	Datum	   *windows;
-	LbHiding   *before;
 	int			nscores = 0;
 	int			nwindows = 0;
 
-	if (s->on_scores == NULL)
+	if (before == NULL)
 		return;
 	if (s->nplayers == 1)
 		unlock_entering(s, 0, 1);
-	before = s->on_windows;
-	if (!lb_look_up_hidden_again(s) && !s->hidden_changed)
+	if (!lb_look_up_hidden_again(s) && !s->hidden->changed)
 		return;
 	scores = palloc(s->nplayers * sizeof(Datum));
 	windows = palloc(s->nplayers * sizeof(Datum));
 	for (int p = 0; p < s->nplayers; p++)
 	{
-		if (s->on_scores[p] == LB_HIDDEN && s->enters[p])
+		if (s->hidden->scores[p] == LB_HIDDEN && s->enters[p])
 			scores[nscores++] = s->players[p];
-		if (s->on_windows[p] == LB_HIDDEN && before[p] != LB_HIDDEN)
+		if (s->hidden->windows[p] == LB_HIDDEN &&
+			before->windows[p] != LB_HIDDEN)
 			windows[nwindows++] = s->players[p];
 	}
-	hide_late(s, s->scores_board, scores, nscores);
-	hide_late(s, s->windows, windows, nwindows);
+	hide_late(s, s->target->scores, scores, nscores);
+	hide_late(s, s->target->windows, windows, nwindows);
 }
 
 /*
@@ -1044,13 +1044,15 @@ lb_end_entering(LbSubmit *s)
 static void
 find_hidden(LbSubmit *s)
 {
-	if (!s->windows->has_ranked_if)
+	const LbSubmitTarget *t = s->target;
+
+	if (!t->windows->has_ranked_if)
 		return;
 	(void) lb_look_up_hidden_again(s);
-	if (s->write_global && s->scores_board->has_ranked_if)
+	if (t->scores != NULL && t->scores->has_ranked_if)
 		lb_read_missing_scores(s, 0, 1);
 	else
-		run_hidden(s, &plans_of(s)->hidden[1], s->windows, s->players,
+		run_hidden(s, &plans_of(s)->hidden[1], t->windows, s->players,
 				   s->nplayers, s->ranked);
 }
 
@@ -1058,9 +1060,9 @@ find_hidden(LbSubmit *s)
 static bool
 is_ranked_in_windows(const LbSubmit *s, int p)
 {
-	if (s->on_windows == NULL || s->on_windows[p] == LB_NOT_RECORDED)
+	if (s->hidden == NULL || s->hidden->windows[p] == LB_NOT_RECORDED)
 		return s->ranked[p];
-	return s->on_windows[p] == LB_EXCEPTED;
+	return s->hidden->windows[p] == LB_EXCEPTED;
 }
 
 /* A player's row of a window. */
@@ -1077,11 +1079,12 @@ typedef struct WindowRow
 static void
 run_rows(LbSubmit *s, LbOp op, const WindowRow *rows, int n)
 {
+	bool		metadata = s->call->metadata != (Datum) 0;
+	TextArg		arg = {s->target->windows, op, false, metadata};
 	Datum	   *players = palloc(n * sizeof(Datum));
 	Datum	   *amounts = palloc(n * sizeof(Datum));
 	Datum	   *keys = palloc(n * sizeof(Datum));
 	Datum	   *ranked = palloc(n * sizeof(Datum));
-	TextArg		arg;
 
 	for (int i = 0; i < n; i++)
 	{
@@ -1090,16 +1093,13 @@ run_rows(LbSubmit *s, LbOp op, const WindowRow *rows, int n)
 		players[i] = s->players[row->p];
 		amounts[i] = Int64GetDatum(row->amount);
 		keys[i] = i > 0 && row[-1].board == row->board ? keys[i - 1] :
-			CStringGetTextDatum(s->boards[row->board].name);
+			CStringGetTextDatum(s->target->boards[row->board].name);
 		ranked[i] = BoolGetDatum(is_ranked_in_windows(s, row->p));
 	}
-	arg.defn = s->windows;
-	arg.op = op;
-	arg.hidden = false;
-	arg.metadata = s->has_metadata;
-	run_on_source(&plans_of(s)->windows[s->has_metadata][op], write_text, &arg,
+	run_on_source(&plans_of(s)->windows[metadata][op], write_text, &arg,
 				  LB_ARGS(players_arg(s, players, n),
-						  lb_arg_int8s(amounts, NULL, n), lb_arg_time(s->at),
+						  lb_arg_int8s(amounts, NULL, n),
+						  lb_arg_time(s->call->at),
 						  lb_arg_texts(keys, NULL, n),
 						  lb_arg(BOOLARRAYOID, lb_make_array(BOOLOID, ranked, NULL, n)),
 						  metadata_arg(s)));
@@ -1117,26 +1117,26 @@ note_windows(LbSubmit *s, int first, int n, WindowRow *rows, int nrows)
 
 	for (int i = 0; i < nrows; i++)
 	{
-		LbSubmitBoard *board = &s->boards[rows[i].board];
+		LbPlayerScore *score = &s->results[rows[i].board].players[rows[i].p];
 
-		rows[i].returned = board->known[rows[i].p];
-		s->doubtful |= note_before(board, rows[i].p, rows[i].amount);
+		rows[i].returned = score->known;
+		s->doubtful |= note_before(score, rows[i].amount);
 	}
 	if (!s->doubtful)
 		return;
 	lb_read_missing_scores(s, first, n);
 	for (int i = 0; i < nrows; i++)
 	{
-		WindowRow  *row = &rows[i];
-		LbSubmitBoard *board = &s->boards[row->board];
+		const WindowRow *row = &rows[i];
+		LbPlayerScore *score = &s->results[row->board].players[row->p];
 
 		if (!row->returned)
-			board->before[row->p] = board->scores[row->p];
-		if (lb_score_fits(s->windows, row->sum) ||
-			!lb_score_fits(s->windows, board->before[row->p] + row->sum))
+			score->before = score->score;
+		if (!adds_later(s->target->windows, score, row->sum))
 			continue;
 		rows[later] = *row;
-		rows[later++].amount = (int64) (board->before[row->p] + row->sum);
+		rows[later].amount = (int64) (score->before + rows[later].sum);
+		later++;
 	}
 	if (later > 0)
 		run_rows(s, LB_OP_SET, rows, later);
@@ -1146,7 +1146,8 @@ note_windows(LbSubmit *s, int first, int n, WindowRow *rows, int nrows)
 static void
 run_windows(LbSubmit *s, int first, int n)
 {
-	LbOp		op = lb_effective_op(s, &s->boards[first]);
+	const LbSubmitTarget *t = s->target;
+	LbOp		op = lb_effective_op(t, &t->boards[first]);
 	WindowRow  *rows = palloc((Size) n * s->nplayers * sizeof(WindowRow));
 	int128	   *coalesced = NULL;
 	int			k = 0;
@@ -1155,15 +1156,15 @@ run_windows(LbSubmit *s, int first, int n)
 	{
 		const int128 *from = s->change;
 
-		if (s->boards[b].op != LB_OP_CHANGE || !s->write_global)
+		if (!lb_gets_change(t, &t->boards[b]))
 		{
 			if (coalesced == NULL)
-				coalesced = coalesce(s, op, s->windows);
+				coalesced = coalesce(s, op, t->windows);
 			from = coalesced;
 		}
 		for (int p = 0; p < s->nplayers; p++)
 		{
-			bool		fits = lb_score_fits(s->windows, from[p]);
+			bool		fits = lb_score_fits(t->windows, from[p]);
 
 			if (!lb_takes_part(s, b, p))
 				continue;
@@ -1185,27 +1186,23 @@ run_windows(LbSubmit *s, int first, int n)
 void
 lb_write_windows(LbSubmit *s)
 {
-	int			b = s->write_global ? 1 : 0;
+	const LbSubmitTarget *t = s->target;
 	bool		hidden_known = false;
+	int			n;
 
-	while (b < s->nboards)
+	for (int b = 0; b < t->nboards; b += n)
 	{
-		int			n = 1;
-
-		if (s->boards[b].closed)
-		{
-			b++;
+		n = 1;
+		if (!t->boards[b].window || t->boards[b].closed)
 			continue;
-		}
 		if (!hidden_known)
 			find_hidden(s);
 		hidden_known = true;
-		while (b + n < s->nboards && !s->boards[b + n].closed &&
-			   lb_effective_op(s, &s->boards[b + n]) ==
-			   lb_effective_op(s, &s->boards[b]))
+		while (b + n < t->nboards && !t->boards[b + n].closed &&
+			   lb_effective_op(t, &t->boards[b + n]) ==
+			   lb_effective_op(t, &t->boards[b]))
 			n++;
 		run_windows(s, b, n);
-		b += n;
 	}
 }
 
@@ -1216,103 +1213,116 @@ lb_write_windows(LbSubmit *s)
 static void
 note_single(LbSubmit *s)
 {
+	const LbSubmitTarget *t = s->target;
 	int64		amount = s->items[0].amount;
-	uint64		nkeys = s->nopen > 1 ? SPI_processed : 0;
+	uint64		nkeys = t->nopen > 1 ? SPI_processed : 0;
 	bool		all_out = true;
 
 	for (uint64 i = 0; i < nkeys; i++)
 	{
 		text	   *key = DatumGetTextPP(lb_row_datum(SPI_tuptable, i, 1));
-		LbSubmitBoard *board = lb_find_submit_window(s, VARDATA_ANY(key),
-													 VARSIZE_ANY_EXHDR(key));
+		int			b = lb_window_number(t, VARDATA_ANY(key),
+										 VARSIZE_ANY_EXHDR(key));
 
-		if (board != NULL)
-			board->written = true;
+		if (b >= 0)
+			s->results[b].written = true;
 	}
-	for (int b = 0; b < s->nboards; b++)
+	for (int b = 0; b < t->nboards; b++)
 	{
-		LbSubmitBoard *board = &s->boards[b];
+		LbBoardResult *result = &s->results[b];
+		LbPlayerScore *score = result->players;
 
-		if (board->closed)
+		if (t->boards[b].closed)
 			continue;
 		lb_read_missing_scores(s, b, 1);
-		board->before[0] = board->scores[0];
+		score->before = score->score;
 		if (b > 0)
-			all_out &= !lb_score_fits(s->windows, (int128) board->scores[0] + amount);
-		if (board->written)
-			board->before[0] -= amount;
-		board->written = false;
+			all_out &= !lb_score_fits(t->windows, (int128) score->score + amount);
+		if (result->written)
+			score->before -= amount;
+		result->written = false;
 	}
 
 	/*
 	 * Without the row of "global", no row of windows is written.  If all of
 	 * them are out of range, then one of them may be named as well.
 	 */
-	if (nkeys > 0 || (s->nopen > 1 && all_out))
-		s->boards[0].before[0] -= amount;
+	if (nkeys > 0 || (t->nopen > 1 && all_out))
+		s->results[0].players->before -= amount;
 	s->doubtful = true;
 }
 
 /*
- * The usual submit is one statement: an increment that all boards get.  It
- * does not suit a table with a trigger that may keep rows from being written:
- * without the row of "global", no row of windows would be written.
+ * Whether one statement can write a submit: an increment that all boards get.
+ * It does not suit a table with a trigger that may keep rows from being
+ * written: without the row of "global", no row of windows would be written.
  */
+static bool
+is_single(const LbSubmit *s)
+{
+	const LbSubmitTarget *t = s->target;
+	const LbSubmitItem *item = s->items;
+
+	/* Where other tables stand in, no board is read. */
+	if (t->call->stand_in != NULL)
+		return false;
+	if (s->nitems != 1 || t->call->metadata != (Datum) 0 ||
+		t->scores == NULL || t->call->op != LB_OP_INCR || item->amount == 0 ||
+		t->nopen - 1 > MAX_SINGLE || !s->enters[0] ||
+		!lb_score_fits(t->scores, item->amount) ||
+		(s->hidden != NULL && s->hidden->windows[0] != LB_NOT_RECORDED) ||
+		t->scores->keeps_rows || lb_lends_no_rights(t->scores))
+		return false;
+	return t->windows == NULL ||
+		(!t->windows->keeps_rows && !lb_lends_no_rights(t->windows) &&
+		 (!t->windows->has_ranked_if || t->scores->has_ranked_if));
+}
+
 bool
 lb_write_single(LbSubmit *s)
 {
+	const LbSubmitTarget *t = s->target;
 	LbArg		args[3 + MAX_SINGLE];
 	int			n = 3;
 	uint64		nrows;
 
-	/* Where other tables stand in, no board is read. */
-	if (s->stand_in != NULL)
+	if (!is_single(s))
 		return false;
-	if (s->nitems != 1 || s->has_metadata || !s->write_global || s->op != LB_OP_INCR ||
-		s->items[0].amount == 0 || s->nopen - 1 > MAX_SINGLE ||
-		!s->enters[0] || !lb_score_fits(s->scores_board, s->items[0].amount) ||
-		(s->on_windows != NULL && s->on_windows[0] != LB_NOT_RECORDED) ||
-		s->scores_board->keeps_rows || lb_lends_no_rights(s->scores_board) ||
-		(s->windows != NULL &&
-		 (s->windows->keeps_rows || lb_lends_no_rights(s->windows))) ||
-		(s->windows != NULL && s->windows->has_ranked_if &&
-		 !s->scores_board->has_ranked_if))
-		return false;
-	args[0] = lb_arg(s->type->oid, s->items[0].player);
+	args[0] = lb_arg(t->type->oid, s->items[0].player);
 	args[1] = lb_arg_int8(s->items[0].amount);
-	args[2] = lb_arg_time(s->at);
-	for (int b = 1; b < s->nboards; b++)
+	args[2] = lb_arg_time(t->call->at);
+	for (int b = 1; b < t->nboards; b++)
 	{
-		if (s->boards[b].closed)
+		if (t->boards[b].closed)
 			continue;
-		if (lb_effective_op(s, &s->boards[b]) != LB_OP_INCR ||
-			!lb_score_fits(s->windows, s->items[0].amount))
+		if (lb_effective_op(t, &t->boards[b]) != LB_OP_INCR ||
+			!lb_score_fits(t->windows, s->items[0].amount))
 			return false;
-		args[n++] = lb_arg_text(s->boards[b].name);
+		args[n++] = lb_arg_text(t->boards[b].name);
 	}
-	nrows = lb_plan_exec(&plans_of(s)->single[n - 3], plan_key(s->scores_board),
-						 single_text, s, s->scores_board->source,
-						 n > 3 ? s->windows->source : InvalidOid, n, args);
-	if (nrows < (uint64) Max(1, s->nopen - 1))
+	nrows = lb_plan_exec(&plans_of(s)->single[n - 3], plan_key(t->scores),
+						 single_text, t, t->scores->source,
+						 n > 3 ? t->windows->source : InvalidOid, n, args);
+	if (nrows < (uint64) Max(1, t->nopen - 1))
 		note_single(s);
 	return true;
 }
 
 bool
-lb_kept_out(const LbSubmit *s, const LbSubmitBoard *board)
+lb_kept_out(const LbSubmit *s, int b)
 {
-	const LbDefinition *defn = board->window ? s->windows : s->scores_board;
-	bool		change = board->window && board->op == LB_OP_CHANGE &&
-		s->write_global;
+	const LbSubmitTarget *t = s->target;
+	const LbSubmitBoard *board = &t->boards[b];
+	const LbDefinition *defn = lb_board_defn(t, board);
 	int128		amount;
-	int128		score = board->scores[0];
+	int128		score = s->results[b].players->score;
 
-	if (!defn->keeps_rows || board->written)
+	if (!defn->keeps_rows || s->results[b].written)
 		return false;
-	if (!board->has_score[0])
+	if (!s->results[b].players->has_score)
 		return true;
-	amount = change ? s->change[0] : s->items[0].amount;
-	switch (board->window ? lb_effective_op(s, board) : s->op)
+	amount = lb_gets_change(t, board) ? s->change[0] : s->items[0].amount;
+	switch (lb_effective_op(t, board))
 	{
 		case LB_OP_SET:
 			return score != amount;

@@ -28,7 +28,7 @@ extern bool lb_write_single(LbSubmit *s);
  * Write to "global", and then to the windows that are open.  The scores of the
  * rows that are written are known afterwards if s->need_scores.
  */
-extern void lb_write_global(LbSubmit *s);
+extern void lb_write_scores(LbSubmit *s);
 extern void lb_write_windows(LbSubmit *s);
 
 /*
@@ -55,6 +55,6 @@ extern void lb_read_missing_scores(LbSubmit *s, int first, int n);
  * written: no row was, and the score is not what the change would leave as it
  * is.
  */
-extern bool lb_kept_out(const LbSubmit *s, const LbSubmitBoard *board);
+extern bool lb_kept_out(const LbSubmit *s, int board);
 
 #endif							/* LB_SCORES_H */
