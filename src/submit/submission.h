@@ -242,8 +242,8 @@ extern int	lb_window_number(const LbSubmitTarget *t, const char *key, int len);
 extern Oid	lb_find_record(LbSubmit *s, LbRecord record);
 
 /*
- * Run a statement on one of the extension's tables, as lb_own_exec(); or, for a
- * submit that has stand_in, the other one on the table that lb_find_record()
+ * Run a statement on one of the extension's tables, as lb_own_exec(); or, for
+ * a submit that has stand_in, the other one on the table that lb_find_record()
  * has found, as lb_run_in().
  */
 extern uint64 lb_run_recording(const LbSubmit *s, LbRecord record, LbPlan *plan,

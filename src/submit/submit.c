@@ -72,10 +72,12 @@
 #include "reads/read.h"
 #include "sql/spi.h"
 #include "submit/applied.h"
+#include "submit/entering.h"
 #include "submit/entrants.h"
 #include "submit/event.h"
 #include "submit/limit.h"
 #include "submit/score_range.h"
+#include "submit/score_rows.h"
 #include "submit/scores.h"
 #include "submit/submit.h"
 
@@ -529,8 +531,8 @@ match_amount(const JsonbValue *v, const char *leaderboard)
 }
 
 /*
- * The parts of a match, whose object has an amount for each leaderboard, in the
- * order in which their rows are locked; returns how many.
+ * The parts of a match, whose object has an amount for each leaderboard, in
+ * the order in which their rows are locked; returns how many.
  */
 static int
 match_parts(Jsonb *amounts, const LbSubmitItem *item, TimestampTz at,
