@@ -247,7 +247,7 @@ lb_on_drop(PG_FUNCTION_ARGS)
 		 * again.
 		 */
 		(void) lb_own_exec_latest("DELETE FROM @.lb_board WHERE id OPERATOR(pg_catalog.=) ANY ($1)",
-								  LB_ARGS(lb_arg_array(INT4OID, gone, ngone)));
+								  LB_ARGS(lb_arg_array(INT4OID, gone, NULL, ngone)));
 		if (lb_distributed != NULL)
 			lb_distributed->dropped(sources, ngone);
 		SPI_finish();

@@ -505,8 +505,8 @@ open_windows(const char *leaderboard, LbOp op, ArrayType *names)
 					   "SELECT u.name, u.period, CAST(u.keep AS pg_catalog.interval), $4 "
 					   "FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3)) AS u (name, period, keep) "
 					   "ON CONFLICT (name) DO NOTHING",
-					   LB_ARGS(lb_arg_array(TEXTOID, windows, n), lb_arg_array(TEXTOID, elements, n),
-							   lb_arg_array(TEXTOID, keeps, n),
+					   LB_ARGS(lb_arg_array(TEXTOID, windows, NULL, n), lb_arg_array(TEXTOID, elements, NULL, n),
+							   lb_arg_array(TEXTOID, keeps, NULL, n),
 							   lb_arg_text(op == LB_OP_CHANGE ? NULL : lb_op_name(op))));
 }
 

@@ -187,20 +187,19 @@ typedef struct LbDistributed
 
 	/*
 	 * Before lb_maintain(): maintain the boards of other owners, in
-	 * transactions of their own, and set visit->mending.owners to these owners.
+	 * transactions of their own, and set visit->mending.owners to these
+	 * owners.
 	 */
 	void		(*leave_to_owners) (struct LbVisit *visit);
 
 	/*
-	 * A submit of one item whose players are set, and whose boards the caller
-	 * has named in an array, unless it is 0: send it to the server that has
-	 * the player's rows.  Sets s->only_forwarded, and returns the number of
-	 * rows.  Between SPI_connect and SPI_finish, as the next ones; they raise
-	 * what that server raises, and 0A000 where the table is not distributed
-	 * by players.
+	 * A submit of one item whose players are set: send it to the server that
+	 * has the player's rows.  Sets s->only_forwarded, and returns the number
+	 * of rows.  Between SPI_connect and SPI_finish, as the next ones; they
+	 * raise what that server raises, and 0A000 where the table is not
+	 * distributed by players.
 	 */
-	int			(*forward) (struct LbSubmit *s, Datum boards,
-							struct LbForwarded **rows);
+	int			(*forward) (struct LbSubmit *s, struct LbForwarded **rows);
 
 	/*
 	 * The same for each item.  Returns how many were applied; or, with
@@ -257,7 +256,7 @@ typedef struct LbDistributed
 
 	/* If the error that has been caught is one to be explained, raise that. */
 	void		(*explain) (const ErrorData *error);
-}			LbDistributed;
+} LbDistributed;
 
 /* NULL in a build without the folder, and before _PG_init. */
 extern const LbDistributed *lb_distributed;

@@ -294,7 +294,7 @@ closed_boards(const char *leaderboard)
 		boards[i] = lb_row_datum(SPI_tuptable, i, 1);
 	(void) lb_own_exec(&plan,
 					   "SELECT pg_catalog.array_agg(c.board) FROM @.lb_closed AS c WHERE c.board OPERATOR(pg_catalog.=) ANY ($1)",
-					   LB_ARGS(lb_arg_array(TEXTOID, boards, (int) n)));
+					   LB_ARGS(lb_arg_array(TEXTOID, boards, NULL, (int) n)));
 	return arg_of_result(TEXTARRAYOID, 1);
 }
 

@@ -87,10 +87,7 @@ call_text(const void *arg)
 	return buf.data;
 }
 
-/*
- * Raise an error of the shard's server again.  Citus does not send the name of
- * the limit that a submit exceeds, as the constraint.
- */
+/* Raise an error of the shard's server again, as one of this server's. */
 static void
 rethrow(MemoryContext context)
 {
@@ -99,7 +96,7 @@ rethrow(MemoryContext context)
 	MemoryContextSwitchTo(context);
 	error = CopyErrorData();
 	FlushErrorState();
-	lb_name_exceeded(error);
+	lb_explain_forwarded(error);
 	ReThrowError(error);
 }
 
@@ -108,7 +105,7 @@ rethrow(MemoryContext context)
  * player, or an array of players, and the shard.  Returns the number of rows.
  */
 static int
-send_call(CallText *t, int64 shard, int nargs, const LbArg *args)
+send_call(CallText *t, int64 shard, int nargs, const LbArg * args)
 {
 	static LbPlans plans = {
 		.name = "leaderboard plans for shards",.keysize = sizeof(ShardCall)
@@ -143,11 +140,12 @@ send_call(CallText *t, int64 shard, int nargs, const LbArg *args)
 }
 
 int
-lb_forward(LbSubmit *s, Datum boards, LbForwarded **rows)
+lb_forward(LbSubmit *s, LbForwarded **rows)
 {
+	const		LbSubmitCall *call = s->call;
 	CallText	t = {
-		.defn = s->players_of,
-		.column = lb_score_column(s->players_of),
+		.defn = s->target->players_of,
+		.column = lb_score_column(s->target->players_of),
 		.player = s->items->player_text,
 		.call = "SELECT f.board, f.score, f.applied, f.repeated FROM @.lb_shard_submit($1, $2, $3, $4, $5, $6, $7, $8, $9) AS f"
 	};
@@ -156,10 +154,10 @@ lb_forward(LbSubmit *s, Datum boards, LbForwarded **rows)
 	int64		shard = lb_lock_shard(t.defn, t.player);
 	int			n = send_call(&t, shard,
 							  LB_ARGS(lb_arg(TEXTOID, PointerGetDatum(item->player_text)), lb_arg_int8(shard),
-									  lb_arg_text(s->leaderboard.name), lb_arg_int8(item->amount),
-									  lb_arg_text(lb_op_name(s->op)), lb_arg_text(item->match_id), lb_arg_int8(s->at),
-									  lb_arg_or_null(TEXTARRAYOID, boards, boards == (Datum) 0),
-									  lb_arg_or_null(JSONBOID, s->metadata, !s->has_metadata)));
+									  lb_arg_text(call->leaderboard.name), lb_arg_int8(item->amount),
+									  lb_arg_text(lb_op_name(call->op)), lb_arg_text(item->match_id), lb_arg_int8(call->at),
+									  lb_arg_or_null(TEXTARRAYOID, PointerGetDatum(call->boards), call->boards == NULL),
+									  lb_arg_or_null(JSONBOID, call->metadata, call->metadata == (Datum) 0)));
 
 	s->only_forwarded = alone;
 	*rows = palloc0(Max(1, n) * sizeof(LbForwarded));
@@ -214,7 +212,7 @@ items_by_shard(const LbSubmit *s)
 	{
 		int			nlocks = 0;
 
-		lb_shards_of(s->players_of, players, n, shards);
+		lb_shards_of(s->target->players_of, players, n, shards);
 		if (memcmp(shards, before, n * sizeof(int64)) == 0)
 			return sent;
 		memcpy(before, shards, n * sizeof(int64));
@@ -229,7 +227,7 @@ items_by_shard(const LbSubmit *s)
 			if (i == 0 || sent[i].shard != sent[i - 1].shard)
 				locks[nlocks++] = Int64GetDatum(sent[i].shard);
 		}
-		lb_lock_shards(s->players_of, locks, nlocks);
+		lb_lock_shards(s->target->players_of, locks, nlocks);
 	}
 }
 
@@ -238,8 +236,8 @@ static int
 send_items(const LbSubmit *s, const Sent *sent, int n, bool each)
 {
 	CallText	t = {
-		.defn = s->players_of,
-		.column = lb_score_column(s->players_of),
+		.defn = s->target->players_of,
+		.column = lb_score_column(s->target->players_of),
 		.player = sent->item->player_text,
 		.call = "SELECT f.number, f.status, f.score, f.limit_name FROM @.lb_shard_submit_many($1, $2, $3, $4, $5, $6, $7, $8, $9) AS f"
 	};
@@ -260,11 +258,11 @@ send_items(const LbSubmit *s, const Sent *sent, int n, bool each)
 		matches[i] = nulls[i] ? (Datum) 0 : CStringGetTextDatum(item->match_id);
 	}
 	return send_call(&t, sent->shard,
-					 LB_ARGS(lb_arg_array(TEXTOID, players, n), lb_arg_int8(sent->shard),
-							 lb_arg_text(s->leaderboard.name), lb_arg_array(INT8OID, amounts, n),
-							 lb_arg_text(lb_op_name(s->op)),
-							 lb_arg(TEXTARRAYOID, lb_make_array(TEXTOID, matches, nulls, n)),
-							 lb_arg_int8(s->at), lb_arg_bool(each), lb_arg_array(INT4OID, items, n)));
+					 LB_ARGS(lb_arg_array(TEXTOID, players, NULL, n), lb_arg_int8(sent->shard),
+							 lb_arg_text(s->call->leaderboard.name), lb_arg_array(INT8OID, amounts, NULL, n),
+							 lb_arg_text(lb_op_name(s->call->op)),
+							 lb_arg_array(TEXTOID, matches, nulls, n),
+							 lb_arg_int8(s->call->at), lb_arg_bool(each), lb_arg_array(INT4OID, items, NULL, n)));
 }
 
 int64
@@ -379,7 +377,7 @@ lb_forward_forget(const LbDefinition **defns, int nboards, text *player,
 	shard = lb_lock_shard(t.defn, t.player);
 	n = send_call(&t, shard,
 				  LB_ARGS(lb_arg(TEXTOID, PointerGetDatum(player)), lb_arg_int8(shard),
-						  lb_arg_array(TEXTOID, names, nboards)));
+						  lb_arg_array(TEXTOID, names, NULL, nboards)));
 	*rows = palloc(Max(1, n) * sizeof(LbForgotten));
 	for (int i = 0; i < n; i++)
 	{

@@ -14,7 +14,7 @@
 #include "submit/applied.h"
 
 /* Routines of LbDistributed.  They raise as lb_shard_of(), too. */
-extern int	lb_forward(LbSubmit *s, Datum boards, LbForwarded **rows);
+extern int	lb_forward(LbSubmit *s, LbForwarded **rows);
 extern int64 lb_forward_many(const LbSubmit *s, LbItemOutcome *outcomes);
 extern uint64 lb_forward_ranked(const LbDefinition *defn, text *player,
 								bool ranked, bool all);

@@ -416,7 +416,7 @@ lb_places_follow_drop(Datum *sources, int n)
 	ndropped = lb_exec_once("SELECT CAST(d.schema_name AS pg_catalog.text), CAST(d.object_name AS pg_catalog.text) FROM pg_catalog.pg_event_trigger_dropped_objects() AS d "
 							"WHERE d.classid OPERATOR(pg_catalog.=) CAST('pg_catalog.pg_class' AS pg_catalog.regclass) "
 							"AND d.objsubid OPERATOR(pg_catalog.=) 0 AND d.objid OPERATOR(pg_catalog.=) ANY ($1)",
-							InvalidOid, LB_ARGS(lb_arg_array(OIDOID, sources, n)));
+							InvalidOid, LB_ARGS(lb_arg_array(OIDOID, sources, NULL, n)));
 	dropped = SPI_tuptable;
 	if (ndropped == 0 || !lb_is_coordinator())
 		return;

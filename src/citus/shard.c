@@ -72,7 +72,7 @@ constant_text(const void *arg)
 
 /* Run a text, which is a constant. */
 static uint64
-run(LbPlan *plan, const char *text, int nargs, const LbArg *args)
+run(LbPlan *plan, const char *text, int nargs, const LbArg * args)
 {
 	return lb_plan_exec(plan, 0, constant_text, text, InvalidOid, InvalidOid,
 						nargs, args);
@@ -136,7 +136,7 @@ lb_shards_of(const LbDefinition *defn, Datum *players, int n, int64 *shards)
 	(void) run(&plan,
 			   "SELECT pg_catalog.get_shard_id_for_distribution_column($1, u.player) "
 			   "FROM pg_catalog.unnest($2) WITH ORDINALITY AS u (player, n) ORDER BY u.n",
-			   LB_ARGS(lb_arg_regclass(defn->source), lb_arg_array(TEXTOID, players, n)));
+			   LB_ARGS(lb_arg_regclass(defn->source), lb_arg_array(TEXTOID, players, NULL, n)));
 	lb_restore_user(&saved);
 	for (int i = 0; i < n; i++)
 		(void) lb_row_int8(SPI_tuptable, i, 1, &shards[i]);
@@ -157,7 +157,7 @@ lb_lock_shards(const LbDefinition *defn, Datum *shards, int n)
 	(void) run(&plan,
 			   "SELECT pg_catalog.lock_shard_metadata($1, ARRAY[s.shardid]) FROM "
 			   "(SELECT s.shardid FROM pg_catalog.pg_dist_shard AS s WHERE s.shardid OPERATOR(pg_catalog.=) ANY ($2) ORDER BY s.shardid) AS s",
-			   LB_ARGS(lb_arg_int4(ShareLock), lb_arg_array(INT8OID, shards, n)));
+			   LB_ARGS(lb_arg_int4(ShareLock), lb_arg_array(INT8OID, shards, NULL, n)));
 	lb_restore_user(&saved);
 	AcceptInvalidationMessages();
 }

@@ -28,23 +28,19 @@ PG_FUNCTION_INFO_V1(lb_shard_set_ranked);
 static void
 remove_hidden(Oid table, text *player, Datum boards)
 {
-	static const Oid types[] = {TEXTOID, TEXTARRAYOID};
-	Datum		values[] = {PointerGetDatum(player), boards};
-
 	(void) lb_run_in(table,
 					 "DELETE FROM %s WHERE player_id OPERATOR(pg_catalog.=) CAST($1 AS %s) AND board OPERATOR(pg_catalog.=) ANY ($2)",
-					 lengthof(types), types, values, NULL);
+					 LB_ARGS(lb_arg(TEXTOID, PointerGetDatum(player)),
+							 lb_arg(TEXTARRAYOID, boards)));
 }
 
 /* Whether a player is hidden on all boards. */
 static bool
 is_hidden_on_all(Oid table, text *player)
 {
-	static const Oid types[] = {TEXTOID};
-	Datum		values[] = {PointerGetDatum(player)};
 	uint64		n = lb_run_in(table,
 							  "SELECT FROM %s WHERE player_id OPERATOR(pg_catalog.=) CAST($1 AS %s) AND board OPERATOR(pg_catalog.=) ''",
-							  lengthof(types), types, values, NULL);
+							  LB_ARGS(lb_arg(TEXTOID, PointerGetDatum(player))));
 
 	SPI_freetuptable(SPI_tuptable);
 	return n > 0;
@@ -59,9 +55,7 @@ static void
 record_hidden(Oid table, text *player, const char *board, bool hidden,
 			  bool all)
 {
-	static const Oid types[] = {TEXTOID, TEXTOID, BOOLOID};
 	Datum		boards[] = {CStringGetTextDatum(board), CStringGetTextDatum(LB_ALL_BOARDS)};
-	Datum		values[] = {PointerGetDatum(player), boards[all], BoolGetDatum(hidden)};
 
 	/* What is for all boards replaces what is for this one. */
 	remove_hidden(table, player, lb_make_array(TEXTOID, boards, NULL,
@@ -71,7 +65,8 @@ record_hidden(Oid table, text *player, const char *board, bool hidden,
 	(void) lb_run_in(table,
 					 "INSERT INTO %s (player_id, board, hidden) VALUES (CAST($1 AS %s), $2, $3) "
 					 "ON CONFLICT (player_id, board) DO UPDATE SET hidden = excluded.hidden",
-					 lengthof(types), types, values, NULL);
+					 LB_ARGS(lb_arg(TEXTOID, PointerGetDatum(player)),
+							 lb_arg(TEXTOID, boards[all]), lb_arg_bool(hidden)));
 }
 
 /* Hide or show a player on one board. */

@@ -33,7 +33,6 @@
 #include "citus/shard.h"
 #include "sql/spi.h"
 #include "submit/submit.h"
-#include "submit/submit_many.h"
 
 PG_FUNCTION_INFO_V1(lb_shard_submit);
 PG_FUNCTION_INFO_V1(lb_shard_submit_many);
@@ -61,22 +60,22 @@ enum
  * needs.  The arguments that it takes have the same numbers in both functions.
  */
 static int
-begin_on_shard(FunctionCallInfo fcinfo, LbSubmit *s, LbStandIn *in,
+begin_on_shard(FunctionCallInfo fcinfo, LbSubmitCall * call, LbStandIn *in,
 			   text *player)
 {
 	int			nestlevel;
 
-	lb_begin_leaderboard(s, text_to_cstring(PG_GETARG_TEXT_PP(ARG_LEADERBOARD)));
+	lb_begin_call(call, text_to_cstring(PG_GETARG_TEXT_PP(ARG_LEADERBOARD)));
 	lb_shard_stand_in(in, player);
-	s->stand_in = in;
-	nestlevel = lb_begin_shard(s->leaderboard.name, s->leaderboard.family,
+	call->stand_in = in;
+	nestlevel = lb_begin_shard(call->leaderboard.name, call->leaderboard.family,
 							   player, PG_GETARG_INT64(ARG_SHARD));
-	s->op = lb_op_from_text(text_to_cstring(PG_GETARG_TEXT_PP(ARG_OP)), "");
+	call->op = lb_op_from_text(text_to_cstring(PG_GETARG_TEXT_PP(ARG_OP)), "");
 	if (!IS_VALID_TIMESTAMP(PG_GETARG_INT64(ARG_AT)))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
 				 errmsg("argument \"%s\" is out of range", "at")));
-	lb_set_time(s, PG_GETARG_INT64(ARG_AT));
+	lb_set_time(call, PG_GETARG_INT64(ARG_AT));
 	return nestlevel;
 }
 
@@ -86,9 +85,10 @@ lb_shard_submit(PG_FUNCTION_ARGS)
 	static const char *const names[] = {"member", "shard", "leaderboard",
 	"amount", "op", NULL, "at", NULL, NULL};
 	const LbPlayerArgument player = {{names[ARG_PLAYER_ID], "lb_submit"}, true};
-	LbSubmit	s;
+	LbSubmitCall call;
+	LbSubmitTarget target;
 	LbStandIn	in;
-	LbSubmitItem item;
+	LbSubmitItem item = {.amount = 0};
 	int			nestlevel;
 
 	(void) lb_require_catalog();
@@ -101,21 +101,18 @@ lb_shard_submit(PG_FUNCTION_ARGS)
 	}
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	SPI_connect();
-	nestlevel = begin_on_shard(fcinfo, &s, &in,
+	nestlevel = begin_on_shard(fcinfo, &call, &in,
 							   PG_GETARG_TEXT_PP(ARG_PLAYER_ID));
-	lb_submission_set_boards(&s, PG_ARGISNULL(ARG_BOARDS) ? NULL :
-							 PG_GETARG_ARRAYTYPE_P(ARG_BOARDS));
+	if (!PG_ARGISNULL(ARG_BOARDS))
+		call.boards = PG_GETARG_ARRAYTYPE_P(ARG_BOARDS);
 	if (!PG_ARGISNULL(ARG_METADATA))
-		lb_set_metadata(&s, PG_GETARG_DATUM(ARG_METADATA));
-	memset(&item, 0, sizeof(item));
+		call.metadata = PG_GETARG_DATUM(ARG_METADATA);
+	lb_find_boards(&target, &call);
 	item.amount = PG_GETARG_INT64(ARG_AMOUNT);
 	if (!PG_ARGISNULL(ARG_MATCH_ID))
-	{
-		item.match_id = text_to_cstring(PG_GETARG_TEXT_PP(ARG_MATCH_ID));
-		lb_check_match_id(item.match_id);
-	}
-	lb_set_player(&s, &item, PG_GETARG_DATUM(ARG_PLAYER_ID), &player);
-	lb_submit_one(fcinfo, &s, &item);
+		lb_set_match(&item, PG_GETARG_DATUM(ARG_MATCH_ID));
+	lb_set_player(&target, &item, PG_GETARG_DATUM(ARG_PLAYER_ID), &player);
+	lb_submit_one(fcinfo, &target, &item);
 	AtEOXact_GUC(true, nestlevel);
 	SPI_finish();
 	return (Datum) 0;
@@ -123,23 +120,24 @@ lb_shard_submit(PG_FUNCTION_ARGS)
 
 /* Raise 40001 unless all players are in the shard. */
 static void
-check_players(const LbSubmit *s, Datum *players, int n, int64 shard)
+check_players(const char *leaderboard, Datum *players, int n, int64 shard)
 {
 	int64	   *shards = palloc(n * sizeof(int64));
 
-	lb_shards_of(lb_find_recorded(s->leaderboard.name), players, n, shards);
+	lb_shards_of(lb_find_recorded(leaderboard), players, n, shards);
 	for (int i = 0; i < n; i++)
 	{
 		if (shards[i] != shard)
-			lb_raise_other_shard(s->leaderboard.name, DatumGetTextPP(players[i]),
-								 shard);
+			lb_raise_other_shard(leaderboard, DatumGetTextPP(players[i]), shard);
 	}
 }
 
-/* The items of lb_shard_submit_many(), on the boards that are set. */
-static void
-set_items(FunctionCallInfo fcinfo, LbSubmit *s, Datum *players, int n)
+/* The items of lb_shard_submit_many(), for the boards that were found. */
+static LbSubmitItem *
+make_items(FunctionCallInfo fcinfo, const LbSubmitTarget * t, Datum *players,
+		   int n)
 {
+	LbSubmitItem *submitted = palloc0(n * sizeof(LbSubmitItem));
 	const LbPlayerArgument argument = {{"members", "lb_submit_many"}, true};
 	Datum	   *amounts;
 	Datum	   *matches;
@@ -160,20 +158,18 @@ set_items(FunctionCallInfo fcinfo, LbSubmit *s, Datum *players, int n)
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
 				 errmsg("arrays must be of the same length")));
-	s->items = palloc0(n * sizeof(LbSubmitItem));
-	s->nitems = n;
 	for (int i = 0; i < n; i++)
 	{
-		s->items[i].amount = DatumGetInt64(amounts[i]);
-		s->items[i].number = i;
-		s->items[i].item = DatumGetInt32(items[i]);
+		LbSubmitItem *item = &submitted[i];
+
+		item->amount = DatumGetInt64(amounts[i]);
+		item->number = i;
+		item->item = DatumGetInt32(items[i]);
 		if (!nulls[i])
-		{
-			s->items[i].match_id = TextDatumGetCString(matches[i]);
-			lb_check_match_id(s->items[i].match_id);
-		}
-		lb_set_player(s, &s->items[i], players[i], &argument);
+			lb_set_match(item, matches[i]);
+		lb_set_player(t, item, players[i], &argument);
 	}
+	return submitted;
 }
 
 static void
@@ -196,7 +192,9 @@ return_outcome(FunctionCallInfo fcinfo, int number, const LbItemOutcome *outcome
 Datum
 lb_shard_submit_many(PG_FUNCTION_ARGS)
 {
-	LbSubmit	s;
+	LbSubmitCall call;
+	LbSubmitTarget target;
+	LbSubmitItem *items;
 	LbStandIn	in;
 	Datum	   *players;
 	int			n;
@@ -211,19 +209,19 @@ lb_shard_submit_many(PG_FUNCTION_ARGS)
 	if (n == 0)
 		return (Datum) 0;
 	SPI_connect();
-	nestlevel = begin_on_shard(fcinfo, &s, &in, DatumGetTextPP(players[0]));
-	check_players(&s, players, n, PG_GETARG_INT64(ARG_SHARD));
-	lb_submission_set_boards(&s, NULL);
-	set_items(fcinfo, &s, players, n);
+	nestlevel = begin_on_shard(fcinfo, &call, &in, DatumGetTextPP(players[0]));
+	check_players(call.leaderboard.name, players, n, PG_GETARG_INT64(ARG_SHARD));
+	lb_find_boards(&target, &call);
+	items = make_items(fcinfo, &target, players, n);
 	if (PG_GETARG_BOOL(ARG_EACH))
 	{
-		LbItemOutcome *outcomes = lb_submit_each_of(&s);
+		LbItemOutcome *outcomes = lb_submit_each_of(&target, items, n);
 
 		for (int i = 0; i < n; i++)
 			return_outcome(fcinfo, i + 1, &outcomes[i]);
 	}
 	else
-		return_outcome(fcinfo, (int) lb_submit_all(&s), NULL);
+		return_outcome(fcinfo, (int) lb_submit_all(&target, items, n), NULL);
 	AtEOXact_GUC(true, nestlevel);
 	SPI_finish();
 	return (Datum) 0;

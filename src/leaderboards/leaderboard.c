@@ -172,23 +172,5 @@ lb_arg_family(const char *family)
 		if (strcmp(leaderboards[i]->name, LB_GLOBAL) != 0)
 			names[nnames++] = CStringGetTextDatum(leaderboards[i]->name);
 	}
-	return lb_arg_array(TEXTOID, names, nnames);
-}
-
-void
-lb_family_values(const char *family, Datum *prefix, Datum *others)
-{
-	int			len = lb_windows_prefix(family);
-	LbLeaderboard **leaderboards;
-	int			n = lb_leaderboards(&leaderboards);
-	Datum	   *names = palloc(n * sizeof(Datum));
-	int			nothers = 0;
-
-	for (int i = 0; len == 0 && i < n; i++)
-	{
-		if (strcmp(leaderboards[i]->name, LB_GLOBAL) != 0)
-			names[nothers++] = CStringGetTextDatum(leaderboards[i]->name);
-	}
-	*prefix = PointerGetDatum(cstring_to_text_with_len(family, len));
-	*others = lb_make_array(TEXTOID, names, NULL, nothers);
+	return lb_arg_array(TEXTOID, names, NULL, nnames);
 }

@@ -74,17 +74,9 @@ extern LbWindow *lb_window_in_family(const LbDefinition *family,
 									 const char *key, LbSpan *span);
 
 /*
- * Which names are of a family of windows, for a statement: what they begin
- * with, a text; and the leaderboards whose own names, and those that begin
- * with these and a slash, are not of it, an array of text.  Can raise.
- */
-extern void lb_family_values(const char *family, Datum *prefix,
-							 Datum *others);
-
-/*
- * Both in one array, the prefix first.  For the statements of others: as of a
- * leaderboard's name, LB_IN_FAMILY() is of no names but those of these
- * leaderboards.
+ * Which names are of a family of windows, for a statement, an array of text:
+ * what they begin with, and then the leaderboards whose own names, and those
+ * that begin with these and a slash, are not of it.  Can raise.
  */
 extern LbArg lb_arg_family(const char *family);
 
@@ -92,12 +84,6 @@ extern LbArg lb_arg_family(const char *family);
 #define LB_IN_FAMILY(column, family) \
 	"pg_catalog.starts_with(" column ", (" family ")[1]) AND NOT EXISTS " \
 	"(SELECT FROM pg_catalog.unnest((" family ")[2:]) AS o (name) WHERE o.name OPERATOR(pg_catalog.=) " column " " \
-	"OR pg_catalog.starts_with(" column ", o.name OPERATOR(pg_catalog.||) '/'))"
-
-/* The condition on a column of names, for these two parameters. */
-#define LB_OF_FAMILY(column, prefix, others) \
-	"pg_catalog.starts_with(" column ", " prefix ") AND NOT EXISTS " \
-	"(SELECT FROM pg_catalog.unnest(" others ") AS o (name) WHERE o.name OPERATOR(pg_catalog.=) " column " " \
 	"OR pg_catalog.starts_with(" column ", o.name OPERATOR(pg_catalog.||) '/'))"
 
 #endif							/* LB_LEADERBOARD_H */

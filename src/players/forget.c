@@ -155,7 +155,7 @@ find_boards(Forget *f)
 		if (!add_board(f, names[i]))
 			foreign[nforeign++] = CStringGetTextDatum(names[i - i % 2]);
 	}
-	f->foreign = lb_arg_array(TEXTOID, foreign, nforeign);
+	f->foreign = lb_arg_array(TEXTOID, foreign, NULL, nforeign);
 	if (f->ndefns == 0)
 		lb_find_target(LB_GLOBAL, strlen(LB_GLOBAL), &target);
 	for (int i = 0; i < f->ndefns; i++)
@@ -359,7 +359,7 @@ delete_rows(const Forget *f, const char *rows, LbArg leaderboards)
  * leaderboard is of "global".
  */
 static const char *
-of_leaderboard(const char *leaderboard, LbArg *names)
+of_leaderboard(const char *leaderboard, LbArg * names)
 {
 	Datum		name[] = {CStringGetTextDatum(""), CStringGetTextDatum(leaderboard)};
 
@@ -368,7 +368,7 @@ of_leaderboard(const char *leaderboard, LbArg *names)
 		*names = lb_arg_family("*");
 		return OF_NONE("t.board");
 	}
-	*names = lb_arg_array(TEXTOID, name, 2);
+	*names = lb_arg_array(TEXTOID, name, NULL, 2);
 	return "NOT " OF_NONE("t.board");
 }
 
@@ -515,13 +515,13 @@ forget_standings(const Forget *f, int64 *removed)
 						 "AND s.source OPERATOR(pg_catalog.=) ANY ($2)) "
 						 "OR (a.owner OPERATOR(pg_catalog.=) ANY ($3) "
 						 "AND (a.season OPERATOR(pg_catalog.=) '' OR a.board OPERATOR(pg_catalog.=) ANY ($4))))",
-						 LB_ARGS(player, lb_arg_array(REGCLASSOID, sources, f->ndefns),
-								 lb_arg_array(NAMEOID, owners, f->ndefns),
-								 lb_arg_array(TEXTOID, names, f->ndefns)));
+						 LB_ARGS(player, lb_arg_array(REGCLASSOID, sources, NULL, f->ndefns),
+								 lb_arg_array(NAMEOID, owners, NULL, f->ndefns),
+								 lb_arg_array(TEXTOID, names, NULL, f->ndefns)));
 	removed[OWN_WATCHED] = (int64)
 		lb_own_exec_once("DELETE FROM @.lb_watched WHERE member OPERATOR(pg_catalog.=) $1 "
 						 "AND board_id OPERATOR(pg_catalog.=) ANY ($2)",
-						 LB_ARGS(player, lb_arg_array(INT4OID, ids, f->ndefns)));
+						 LB_ARGS(player, lb_arg_array(INT4OID, ids, NULL, f->ndefns)));
 }
 
 /* lb_forget_player(), or its twin. */

@@ -90,11 +90,9 @@ has_deferred_constraint(Oid relid)
 void
 lb_check_at_once(const LbDefinition *defn)
 {
-	Oid			types[] = {OIDARRAYOID};
 	Oid			owner = defn->owner;
 	int			n = 0;
 	Datum	   *tables = palloc((defn->nparts + 1) * sizeof(Datum));
-	Datum		values[1];
 	char	   *names;
 	LbUser		saved;
 
@@ -107,20 +105,19 @@ lb_check_at_once(const LbDefinition *defn)
 	}
 	if (n == 0)
 		return;
-	values[0] = lb_make_array(OIDOID, tables, NULL, n);
-	(void) lb_run_once("SELECT pg_catalog.string_agg(DISTINCT pg_catalog.format('%I.%I', n.nspname, c.conname), ', ') "
-					   "FROM pg_catalog.pg_trigger t "
-					   "JOIN pg_catalog.pg_constraint c ON c.oid OPERATOR(pg_catalog.=) t.tgconstraint "
-					   "JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.connamespace "
-					   "WHERE t.tgrelid OPERATOR(pg_catalog.=) ANY ($1) AND t.tginitdeferred",
-					   InvalidOid, 1, types, values);
-	names = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+	(void) lb_exec_once("SELECT pg_catalog.string_agg(DISTINCT pg_catalog.format('%I.%I', n.nspname, c.conname), ', ') "
+						"FROM pg_catalog.pg_trigger t "
+						"JOIN pg_catalog.pg_constraint c ON c.oid OPERATOR(pg_catalog.=) t.tgconstraint "
+						"JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.connamespace "
+						"WHERE t.tgrelid OPERATOR(pg_catalog.=) ANY ($1) AND t.tginitdeferred",
+						InvalidOid, LB_ARGS(lb_arg_array(OIDOID, tables, NULL, n)));
+	names = lb_row_text(SPI_tuptable, 0, 1);
 	SPI_freetuptable(SPI_tuptable);
 	if (names == NULL)
 		return;
 	lb_switch_to_owner(&saved, owner, false);
-	(void) lb_run_once(psprintf("SET CONSTRAINTS %s IMMEDIATE", names),
-					   InvalidOid, 0, NULL, NULL);
+	(void) lb_exec_once(psprintf("SET CONSTRAINTS %s IMMEDIATE", names),
+						InvalidOid, LB_NO_ARGS);
 	lb_restore_user(&saved);
 }
 

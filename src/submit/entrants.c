@@ -44,33 +44,31 @@ entrant_cmp(const void *a, const void *b)
  * order.
  */
 static int
-lock_rows(const LbSubmit *s, Datum *keys, int n, Entrant **entrants)
+lock_rows(const LbSubmitItem *items, int nitems, Datum *keys, int n,
+		  Entrant **entrants)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTARRAYOID, TEXTARRAYOID};
-	Datum	   *players = palloc(s->nitems * sizeof(Datum));
-	Datum		values[2];
-	SPITupleTable *table;
+	Datum	   *players = palloc(nitems * sizeof(Datum));
+	SPITupleTable *rows;
 	int			nrows;
 
-	for (int i = 0; i < s->nitems; i++)
-		players[i] = PointerGetDatum(s->items[i].player_text);
-	values[0] = lb_make_array(TEXTOID, players, NULL, s->nitems);
-	values[1] = lb_make_array(TEXTOID, keys, NULL, n);
-	nrows = (int) lb_own_run(&plan,
-							 "SELECT t.board, t.player_id FROM @.lb_entrant t "
-							 "WHERE t.player_id OPERATOR(pg_catalog.=) ANY ($1) AND t.board OPERATOR(pg_catalog.=) ANY ($2) "
-							 "ORDER BY t.board, t.player_id FOR KEY SHARE",
-							 2, types, values, NULL);
-	table = SPI_tuptable;
+	for (int i = 0; i < nitems; i++)
+		players[i] = PointerGetDatum(items[i].player_text);
+	nrows = (int) lb_own_exec(&plan,
+							  "SELECT t.board, t.player_id FROM @.lb_entrant t "
+							  "WHERE t.player_id OPERATOR(pg_catalog.=) ANY ($1) AND t.board OPERATOR(pg_catalog.=) ANY ($2) "
+							  "ORDER BY t.board, t.player_id FOR KEY SHARE",
+							  LB_ARGS(lb_arg_array(TEXTOID, players, NULL, nitems),
+									  lb_arg_array(TEXTOID, keys, NULL, n)));
+	rows = SPI_tuptable;
 	*entrants = palloc(Max(1, nrows) * sizeof(Entrant));
 	for (int i = 0; i < nrows; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		(*entrants)[i].board = SPI_getvalue(table->vals[i], table->tupdesc, 1);
-		(*entrants)[i].player = SPI_getvalue(table->vals[i], table->tupdesc, 2);
+		(*entrants)[i].board = lb_row_text(rows, i, 1);
+		(*entrants)[i].player = lb_row_text(rows, i, 2);
 	}
-	SPI_freetuptable(table);
+	SPI_freetuptable(rows);
 	return nrows;
 }
 
@@ -79,15 +77,15 @@ lock_rows(const LbSubmit *s, Datum *keys, int n, Entrant **entrants)
  * of.
  */
 static void
-leave_out(LbSubmit *s, const Entrant *entrants, int nentrants)
+leave_out(LbSubmitTarget * t, const Entrant *entrants, int nentrants)
 {
 	int			e = 0;
 	int			n = 0;
 
 	/* Both are in the order of keys, except that "global" comes first. */
-	for (int b = 0; b < s->nboards; b++)
+	for (int b = 0; b < t->nboards; b++)
 	{
-		LbSubmitBoard *board = &s->boards[b];
+		LbSubmitBoard *board = &t->boards[b];
 
 		if (board->joined)
 		{
@@ -95,35 +93,36 @@ leave_out(LbSubmit *s, const Entrant *entrants, int nentrants)
 				e++;
 			if (e == nentrants || strcmp(entrants[e].board, board->name) != 0)
 			{
-				if (!s->named)
+				if (t->call->boards == NULL)
 					continue;
 				board->closed = true;
 				board->joined = false;
 			}
 		}
-		s->boards[n++] = *board;
+		t->boards[n++] = *board;
 	}
-	s->nboards = n;
+	t->nboards = n;
 }
 
 /* Set which boards each item is for. */
 static void
-set_joined(LbSubmit *s, const Entrant *entrants, int nentrants)
+set_joined(const LbSubmitTarget * t, LbSubmitItem *items, int nitems,
+		   const Entrant *entrants, int nentrants)
 {
 	bool	   *joined = MemoryContextAllocHuge(CurrentMemoryContext,
-												(Size) s->nitems * s->nboards);
+												(Size) nitems * t->nboards);
 
-	for (int i = 0; i < s->nitems; i++)
+	for (int i = 0; i < nitems; i++)
 	{
-		LbSubmitItem *item = &s->items[i];
+		LbSubmitItem *item = &items[i];
 		Entrant		wanted = {.player = text_to_cstring(item->player_text)};
 
 		CHECK_FOR_INTERRUPTS();
 		item->joined = joined;
-		for (int b = 0; b < s->nboards; b++)
+		for (int b = 0; b < t->nboards; b++)
 		{
-			wanted.board = s->boards[b].name;
-			*joined++ = !s->boards[b].joined ||
+			wanted.board = t->boards[b].name;
+			*joined++ = !t->boards[b].joined ||
 				bsearch(&wanted, entrants, nentrants, sizeof(Entrant),
 						entrant_cmp) != NULL;
 		}
@@ -131,7 +130,7 @@ set_joined(LbSubmit *s, const Entrant *entrants, int nentrants)
 }
 
 void
-lb_lock_entrants(LbSubmit *s)
+lb_lock_entrants(LbSubmitTarget * t, LbSubmitItem *items, int nitems)
 {
 	Datum	   *keys;
 	Entrant    *entrants;
@@ -142,12 +141,12 @@ lb_lock_entrants(LbSubmit *s)
 	 * Windows of distributed tables are no tournaments (lb_set_entry()).  A
 	 * row of lb_entry that has come from a dump must not cost a score.
 	 */
-	if (s->stand_in != NULL || !lb_has_entries())
+	if (t->call->stand_in != NULL || !lb_has_entries())
 		return;
-	keys = palloc(Max(1, s->nboards) * sizeof(Datum));
-	for (int b = 0; b < s->nboards; b++)
+	keys = palloc(Max(1, t->nboards) * sizeof(Datum));
+	for (int b = 0; b < t->nboards; b++)
 	{
-		LbSubmitBoard *board = &s->boards[b];
+		LbSubmitBoard *board = &t->boards[b];
 
 		board->joined = board->window && lb_entry_find(board->kind) != NULL;
 		if (board->joined)
@@ -155,8 +154,8 @@ lb_lock_entrants(LbSubmit *s)
 	}
 	if (n == 0)
 		return;
-	nentrants = lock_rows(s, keys, n, &entrants);
-	leave_out(s, entrants, nentrants);
+	nentrants = lock_rows(items, nitems, keys, n, &entrants);
+	leave_out(t, entrants, nentrants);
 	if (nentrants > 0)
-		set_joined(s, entrants, nentrants);
+		set_joined(t, items, nitems, entrants, nentrants);
 }

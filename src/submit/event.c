@@ -48,18 +48,19 @@ static const struct
 bool		lb_events = true;
 
 /* The boards that player number p was written to, as an array of text. */
-static Datum
+static LbArg
 open_boards(const LbSubmit *s, int p)
 {
-	Datum	   *names = palloc(Max(1, s->nboards) * sizeof(Datum));
+	const		LbSubmitTarget *t = s->target;
+	Datum	   *names = palloc(Max(1, t->nboards) * sizeof(Datum));
 	int			n = 0;
 
-	for (int b = 0; b < s->nboards; b++)
+	for (int b = 0; b < t->nboards; b++)
 	{
-		if (!s->boards[b].closed && lb_takes_part(s, b, p))
-			names[n++] = CStringGetTextDatum(s->boards[b].name);
+		if (!t->boards[b].closed && lb_takes_part(s, b, p))
+			names[n++] = CStringGetTextDatum(t->boards[b].name);
 	}
-	return lb_make_array(TEXTOID, names, NULL, n);
+	return lb_arg_array(TEXTOID, names, NULL, n);
 }
 
 /* Whether a row of lb_event can be formed, and inserted, as it stands. */
@@ -91,7 +92,7 @@ event_table_is_ours(Relation rel)
  * table is not as the script has made it.
  */
 static bool
-append_event(const Datum *values, const char *nulls)
+append_event(const LbArg * args)
 {
 	Relation	rel = table_open(lb_own_table("lb_event"), RowExclusiveLock);
 	ResultRelInfo *info;
@@ -111,8 +112,8 @@ append_event(const Datum *values, const char *nulls)
 	ExecClearTuple(slot);
 	for (int i = 0; i < Natts_lb_event - 1; i++)
 	{
-		slot->tts_values[i] = values[i];
-		slot->tts_isnull[i] = nulls[i] == 'n';
+		slot->tts_values[i] = args[i].value;
+		slot->tts_isnull[i] = args[i].isnull;
 	}
 	slot->tts_values[Natts_lb_event - 1] =
 		TimestampTzGetDatum(GetCurrentTransactionStartTimestamp());
@@ -136,35 +137,31 @@ static void
 log_one(LbSubmit *s, const LbSubmitItem *item, int p)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, TEXTOID, INT8OID, TEXTOID,
-	TIMESTAMPTZOID, TEXTARRAYOID, INT8ARRAYOID};
-	Datum	   *scores = palloc(s->nopen * sizeof(Datum));
-	bool	   *unknown = palloc(s->nopen * sizeof(bool));
-	Datum		values[7];
-	char		nulls[] = "       ";
+	const		LbSubmitTarget *t = s->target;
+	Datum	   *scores = palloc(t->nopen * sizeof(Datum));
+	bool	   *unknown = palloc(t->nopen * sizeof(bool));
+	LbArg		args[Natts_lb_event - 1];
 	int			k = 0;
 
-	for (int b = 0; b < s->nboards; b++)
+	for (int b = 0; b < t->nboards; b++)
 	{
-		if (s->boards[b].closed || !lb_takes_part(s, b, p))
+		if (t->boards[b].closed || !lb_takes_part(s, b, p))
 			continue;
-		unknown[k] = !s->boards[b].has_score[p];
-		scores[k++] = Int64GetDatum(s->boards[b].scores[p]);
+		unknown[k] = !s->results[b].players[p].has_score;
+		scores[k++] = Int64GetDatum(s->results[b].players[p].score);
 	}
-	values[0] = PointerGetDatum(item->player_text);
-	values[1] = CStringGetTextDatum(lb_op_name(s->op));
-	values[2] = Int64GetDatum(item->amount);
-	values[3] = item->match_id == NULL ? (Datum) 0 :
-		CStringGetTextDatum(item->match_id);
-	nulls[3] = item->match_id == NULL ? 'n' : ' ';
-	values[4] = TimestampTzGetDatum(s->at);
-	values[5] = open_boards(s, p);
-	values[6] = lb_make_array(INT8OID, scores, unknown, k);
-	if (!append_event(values, nulls))
-		(void) lb_own_run(&plan,
-						  "INSERT INTO @.lb_event (player_id, op, amount, match_id, at, boards, scores) "
-						  "VALUES ($1, $2, $3, $4, $5, $6, $7)",
-						  7, types, values, nulls);
+	args[0] = lb_arg(TEXTOID, PointerGetDatum(item->player_text));
+	args[1] = lb_arg_text(lb_op_name(s->call->op));
+	args[2] = lb_arg_int8(item->amount);
+	args[3] = lb_arg_text(item->match_id);
+	args[4] = lb_arg_time(s->call->at);
+	args[5] = open_boards(s, p);
+	args[6] = lb_arg_array(INT8OID, scores, unknown, k);
+	if (!append_event(args))
+		(void) lb_own_exec(&plan,
+						   "INSERT INTO @.lb_event (player_id, op, amount, match_id, at, boards, scores) "
+						   "VALUES ($1, $2, $3, $4, $5, $6, $7)",
+						   lengthof(args), args);
 }
 
 /* The events of several changes, all to the same boards, in one statement. */
@@ -172,24 +169,19 @@ static void
 log_all(LbSubmit *s)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID,
-		TEXTOID, TIMESTAMPTZOID, TEXTARRAYOID, INT8ARRAYOID, INT4OID,
-	INT4ARRAYOID};
+	const		LbSubmitTarget *t = s->target;
 	Datum	   *players = palloc(s->nitems * sizeof(Datum));
 	Datum	   *amounts = palloc(s->nitems * sizeof(Datum));
 	Datum	   *matches = palloc(s->nitems * sizeof(Datum));
 	Datum	   *numbers = palloc(s->nitems * sizeof(Datum));
 	bool	   *nulls = palloc(s->nitems * sizeof(bool));
-	Datum	   *scores = palloc(s->nopen * s->nplayers * sizeof(Datum));
-	bool	   *unknown = palloc(s->nopen * s->nplayers * sizeof(bool));
-	Datum		values[9];
+	Datum	   *scores = palloc(t->nopen * s->nplayers * sizeof(Datum));
+	bool	   *unknown = palloc(t->nopen * s->nplayers * sizeof(bool));
 	int			k = 0;
 
 	for (int p = 0; p < s->nplayers; p++)
 	{
-		int			end = p + 1 < s->nplayers ? s->first[p + 1] : s->nitems;
-
-		for (int i = s->first[p]; i < end; i++)
+		for (int i = s->first[p]; i < s->first[p + 1]; i++)
 		{
 			players[i] = PointerGetDatum(s->items[i].player_text);
 			amounts[i] = Int64GetDatum(s->items[i].amount);
@@ -198,23 +190,14 @@ log_all(LbSubmit *s)
 				CStringGetTextDatum(s->items[i].match_id);
 			numbers[i] = Int32GetDatum(p);
 		}
-		for (int b = 0; b < s->nboards; b++)
+		for (int b = 0; b < t->nboards; b++)
 		{
-			if (s->boards[b].closed)
+			if (t->boards[b].closed)
 				continue;
-			unknown[k] = !s->boards[b].has_score[p];
-			scores[k++] = Int64GetDatum(s->boards[b].scores[p]);
+			unknown[k] = !s->results[b].players[p].has_score;
+			scores[k++] = Int64GetDatum(s->results[b].players[p].score);
 		}
 	}
-	values[0] = lb_make_array(TEXTOID, players, NULL, s->nitems);
-	values[1] = lb_make_array(INT8OID, amounts, NULL, s->nitems);
-	values[2] = lb_make_array(TEXTOID, matches, nulls, s->nitems);
-	values[3] = CStringGetTextDatum(lb_op_name(s->op));
-	values[4] = TimestampTzGetDatum(s->at);
-	values[5] = open_boards(s, 0);
-	values[6] = lb_make_array(INT8OID, scores, unknown, k);
-	values[7] = Int32GetDatum(s->nopen);
-	values[8] = lb_make_array(INT4OID, numbers, NULL, s->nitems);
 
 	/* Each player's scores are a slice of all. */
 #define LOG_ALL(table, player) \
@@ -225,17 +208,27 @@ log_all(LbSubmit *s)
 	"FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($9)) AS u (player, amount, match, number)"
 	(void) lb_run_recording(s, LB_RECORD_EVENT, &plan,
 							LOG_ALL("@.lb_event", "u.player"),
-							LOG_ALL("%s", "CAST(u.player AS %s)"), 9, types,
-							values, NULL);
+							LOG_ALL("%s", "CAST(u.player AS %s)"),
+							LB_ARGS(lb_arg_array(TEXTOID, players, NULL, s->nitems),
+									lb_arg_array(INT8OID, amounts, NULL, s->nitems),
+									lb_arg_array(TEXTOID, matches, nulls, s->nitems),
+									lb_arg_text(lb_op_name(s->call->op)),
+									lb_arg_time(s->call->at),
+									open_boards(s, 0),
+									lb_arg_array(INT8OID, scores, unknown, k),
+									lb_arg_int4(t->nopen),
+									lb_arg_array(INT4OID, numbers, NULL, s->nitems)));
 #undef LOG_ALL
 }
 
 void
 lb_log_events(LbSubmit *s)
 {
-	if (s->stand_in != NULL && !OidIsValid(lb_find_record(s, LB_RECORD_EVENT)))
+	bool		stands_in = s->call->stand_in != NULL;
+
+	if (stands_in && !OidIsValid(lb_find_record(s, LB_RECORD_EVENT)))
 		return;
-	if (s->stand_in != NULL ||
+	if (stands_in ||
 		(s->nitems > 1 && s->items[0].joined == NULL))
 	{
 		log_all(s);
@@ -243,9 +236,7 @@ lb_log_events(LbSubmit *s)
 	}
 	for (int p = 0; p < s->nplayers; p++)
 	{
-		int			end = p + 1 < s->nplayers ? s->first[p + 1] : s->nitems;
-
-		for (int i = s->first[p]; i < end; i++)
+		for (int i = s->first[p]; i < s->first[p + 1]; i++)
 			log_one(s, &s->items[i], p);
 	}
 }

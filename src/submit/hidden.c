@@ -174,19 +174,20 @@ static void
 take_row(const LbSubmit *s, Found *f, const char *board, bool hidden,
 		 Datum owners, bool any_owner)
 {
-	const LbDefinition *scores = s->scores_board != NULL ? s->scores_board : s->hides;
+	const		LbSubmitTarget *t = s->target;
+	const LbDefinition *scores = t->scores != NULL ? t->scores : t->hides;
 	LbHiding	hiding = hidden ? LB_HIDDEN : LB_EXCEPTED;
 
-	if (strcmp(board, s->leaderboard.name) == 0)
+	if (strcmp(board, s->call->leaderboard.name) == 0)
 		f->scores = hiding;
-	else if (strcmp(board, s->leaderboard.family) == 0)
+	else if (strcmp(board, s->call->leaderboard.family) == 0)
 		f->windows = hiding;
 	else if (strcmp(board, LB_ALL_BOARDS) == 0)
 	{
 		f->all_scores = scores != NULL &&
 			lb_is_of_owners(scores, owners, any_owner);
-		f->all_windows = s->windows != NULL &&
-			lb_is_of_owners(s->windows, owners, any_owner);
+		f->all_windows = t->windows != NULL &&
+			lb_is_of_owners(t->windows, owners, any_owner);
 	}
 }
 
@@ -195,7 +196,7 @@ static int
 player_number(const LbSubmit *s, Datum player)
 {
 	return s->nplayers == 1 ? 0 :
-		lb_player_number(s, lb_value_from_text(s->type, player));
+		lb_player_number(s, lb_value_from_text(s->target->type, player));
 }
 
 /* Take a row of lb_hidden into account. */
@@ -208,7 +209,7 @@ take_slot(const LbSubmit *s, TupleTableSlot *slot, Found *found)
 	Datum		owners;
 	int			p;
 
-	if (strcmp(TextDatumGetCString(type), s->type->sql_name) != 0)
+	if (strcmp(TextDatumGetCString(type), s->target->type->sql_name) != 0)
 		return;
 	p = player_number(s, slot_getattr(slot, Anum_lb_hidden_player_id, &isnull));
 	if (p < 0)
@@ -221,14 +222,14 @@ take_slot(const LbSubmit *s, TupleTableSlot *slot, Found *found)
 }
 
 /* The array of the players, as texts. */
-static Datum
+static LbArg
 player_texts(const LbSubmit *s)
 {
 	Datum	   *texts = palloc(s->nplayers * sizeof(Datum));
 
 	for (int p = 0; p < s->nplayers; p++)
-		texts[p] = PointerGetDatum(s->player_texts[p]);
-	return lb_make_array(TEXTOID, texts, NULL, s->nplayers);
+		texts[p] = PointerGetDatum(lb_player_text(s, p));
+	return lb_arg_array(TEXTOID, texts, NULL, s->nplayers);
 }
 
 /*
@@ -238,34 +239,27 @@ player_texts(const LbSubmit *s)
 static void
 scan_stand_in(LbSubmit *s, Found *found)
 {
-	static const Oid types[] = {TEXTARRAYOID};
 	Oid			hidden = lb_find_record(s, LB_RECORD_HIDDEN);
-	SPITupleTable *table;
-	Datum		values[1];
+	SPITupleTable *rows;
 	uint64		n;
 
 	if (!OidIsValid(hidden))
 		return;
-	values[0] = player_texts(s);
 	n = lb_run_in(hidden,
 				  "SELECT CAST(t.player_id AS pg_catalog.text), t.board, t.hidden FROM %s AS t "
 				  "WHERE t.player_id OPERATOR(pg_catalog.=) ANY (CAST($1 AS %s[]))",
-				  lengthof(types), types, values, NULL);
-	table = SPI_tuptable;
+				  LB_ARGS(player_texts(s)));
+	rows = SPI_tuptable;
 	for (uint64 i = 0; i < n; i++)
 	{
-		HeapTuple	tuple = table->vals[i];
-		TupleDesc	desc = table->tupdesc;
-		bool		isnull;
-		int			p = player_number(s, SPI_getbinval(tuple, desc, 1, &isnull));
+		int			p = player_number(s, lb_row_datum(rows, i, 1));
 
 		CHECK_FOR_INTERRUPTS();
 		if (p >= 0)
-			take_row(s, &found[p], SPI_getvalue(tuple, desc, 2),
-					 DatumGetBool(SPI_getbinval(tuple, desc, 3, &isnull)),
-					 (Datum) 0, true);
+			take_row(s, &found[p], lb_row_text(rows, i, 2),
+					 DatumGetBool(lb_row_datum(rows, i, 3)), (Datum) 0, true);
 	}
-	SPI_freetuptable(table);
+	SPI_freetuptable(rows);
 }
 
 /* Scan lb_hidden for the players. */
@@ -284,8 +278,8 @@ scan_hidden(const LbSubmit *s, Found *found)
 	ScanKeyEntryInitialize(&key, one ? 0 : SK_SEARCHARRAY,
 						   Anum_lb_hidden_player_id, BTEqualStrategyNumber,
 						   TEXTOID, C_COLLATION_OID, F_TEXTEQ,
-						   one ? PointerGetDatum(s->player_texts[0]) :
-						   player_texts(s));
+						   one ? PointerGetDatum(lb_player_text(s, 0)) :
+						   player_texts(s).value);
 	scan = LB_INDEX_BEGINSCAN(rel, index, snapshot, 1);
 	index_rescan(scan, &key, 1, NULL, 0);
 	while (index_getnext_slot(scan, ForwardScanDirection, slot))
@@ -303,21 +297,23 @@ scan_hidden(const LbSubmit *s, Found *found)
 void
 lb_look_up_hidden(LbSubmit *s)
 {
+	LbHidden   *hidden = palloc0(sizeof(LbHidden));
 	Found	   *found;
 
 	/* The caller may still need what was looked up before. */
-	s->on_scores = palloc(s->nplayers * sizeof(LbHiding));
-	s->on_windows = palloc(s->nplayers * sizeof(LbHiding));
-	for (int p = 0; p < s->nplayers; p++)
-		s->on_scores[p] = s->on_windows[p] = LB_NOT_RECORDED;
+	StaticAssertStmt(LB_NOT_RECORDED == 0, "palloc0 sets it");
+	hidden->scores = palloc0(s->nplayers * sizeof(LbHiding));
+	hidden->windows = palloc0(s->nplayers * sizeof(LbHiding));
+	hidden->changed = s->hidden != NULL;
+	s->hidden = hidden;
 
 	/* What changes from here on is looked up again. */
 	AcceptInvalidationMessages();
-	s->hidden_seen = nchanges;
-	if (s->stand_in == NULL && none_hidden())
+	hidden->seen = nchanges;
+	if (s->call->stand_in == NULL && none_hidden())
 		return;
 	found = palloc0(s->nplayers * sizeof(Found));
-	if (s->stand_in == NULL)
+	if (s->call->stand_in == NULL)
 		scan_hidden(s, found);
 	else
 		scan_stand_in(s, found);
@@ -325,11 +321,11 @@ lb_look_up_hidden(LbSubmit *s)
 	{
 		Found	   *f = &found[p];
 
-		s->on_scores[p] = f->scores != LB_NOT_RECORDED ? f->scores :
+		hidden->scores[p] = f->scores != LB_NOT_RECORDED ? f->scores :
 			f->all_scores ? LB_HIDDEN : LB_NOT_RECORDED;
 
 		/* New rows of windows follow the row of scores. */
-		s->on_windows[p] = f->windows != LB_NOT_RECORDED ? f->windows :
+		hidden->windows[p] = f->windows != LB_NOT_RECORDED ? f->windows :
 			f->all_windows || f->scores == LB_HIDDEN ? LB_HIDDEN :
 			LB_NOT_RECORDED;
 	}
@@ -342,11 +338,10 @@ lb_look_up_hidden_again(LbSubmit *s)
 	AcceptInvalidationMessages();
 
 	/* Nothing tells when the table that stands in has changed. */
-	if (s->on_scores == NULL ||
-		(s->stand_in == NULL && s->hidden_seen == nchanges))
+	if (s->hidden == NULL ||
+		(s->call->stand_in == NULL && s->hidden->seen == nchanges))
 		return false;
 	lb_look_up_hidden(s);
-	s->hidden_changed = true;
 	return true;
 }
 
@@ -356,25 +351,31 @@ lb_look_up_hidden_again(LbSubmit *s)
  * ----------------------------------------------------------------
  */
 
+/* A text; 0 is null. */
+static LbArg
+text_arg(Datum text)
+{
+	return lb_arg_or_null(TEXTOID, text, text == (Datum) 0);
+}
+
 /* The role that acts, which a SECURITY DEFINER function does not change. */
-static Datum
+static LbArg
 acting_role(void)
 {
-	return DirectFunctionCall1(namein,
-							   CStringGetDatum(GetUserNameFromId(GetOuterUserId(), false)));
+	return lb_arg(NAMEOID, DirectFunctionCall1(namein,
+											   CStringGetDatum(GetUserNameFromId(GetOuterUserId(), false))));
 }
 
 static int64
 remove_rows(text *player, const char *type, Datum boards)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, TEXTOID, TEXTARRAYOID};
-	Datum		values[] = {PointerGetDatum(player), CStringGetTextDatum(type), boards};
 
-	return (int64) lb_own_run(&plan,
-							  "DELETE FROM @.lb_hidden WHERE player_id OPERATOR(pg_catalog.=) $1 "
-							  "AND player_type OPERATOR(pg_catalog.=) $2 AND board OPERATOR(pg_catalog.=) ANY ($3)",
-							  lengthof(types), types, values, NULL);
+	return (int64) lb_own_exec(&plan,
+							   "DELETE FROM @.lb_hidden WHERE player_id OPERATOR(pg_catalog.=) $1 "
+							   "AND player_type OPERATOR(pg_catalog.=) $2 AND board OPERATOR(pg_catalog.=) ANY ($3)",
+							   LB_ARGS(text_arg(PointerGetDatum(player)), lb_arg_text(type),
+									   lb_arg(TEXTARRAYOID, boards)));
 }
 
 /*
@@ -385,29 +386,22 @@ lb_record_hidden(text *player, const char *type, const char *board,
 				 Datum owners, Datum boards, Datum reason)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, TEXTOID, TEXTOID, NAMEARRAYOID,
-	NAMEOID, TEXTOID};
-	Datum		values[lengthof(types)];
-	char		nulls[] = "      ";
 
 	(void) remove_rows(player, type, boards);
-	values[0] = PointerGetDatum(player);
-	values[1] = CStringGetTextDatum(type);
-	values[2] = CStringGetTextDatum(board);
-	values[3] = owners;
-	nulls[3] = owners == (Datum) 0 ? 'n' : ' ';
-	values[4] = acting_role();
-	values[5] = reason;
-	nulls[5] = reason == (Datum) 0 ? 'n' : ' ';
-	(void) lb_own_run(&plan,
-					  "INSERT INTO @.lb_hidden AS h (player_id, player_type, board, owners, hidden_by, reason) "
-					  "VALUES ($1, $2, $3, $4, $5, $6) "
-					  "ON CONFLICT (player_id, player_type, board) DO UPDATE SET hidden = true, "
-					  "owners = CASE WHEN h.owners IS NOT NULL THEN excluded.owners END, "
-					  "hidden_at = CASE WHEN h.hidden THEN h.hidden_at ELSE excluded.hidden_at END, "
-					  "hidden_by = CASE WHEN h.hidden AND excluded.reason IS NULL THEN h.hidden_by ELSE excluded.hidden_by END, "
-					  "reason = CASE WHEN h.hidden THEN COALESCE(excluded.reason, h.reason) ELSE excluded.reason END",
-					  lengthof(types), types, values, nulls);
+	(void) lb_own_exec(&plan,
+					   "INSERT INTO @.lb_hidden AS h (player_id, player_type, board, owners, hidden_by, reason) "
+					   "VALUES ($1, $2, $3, $4, $5, $6) "
+					   "ON CONFLICT (player_id, player_type, board) DO UPDATE SET hidden = true, "
+					   "owners = CASE WHEN h.owners IS NOT NULL THEN excluded.owners END, "
+					   "hidden_at = CASE WHEN h.hidden THEN h.hidden_at ELSE excluded.hidden_at END, "
+					   "hidden_by = CASE WHEN h.hidden AND excluded.reason IS NULL THEN h.hidden_by ELSE excluded.hidden_by END, "
+					   "reason = CASE WHEN h.hidden THEN COALESCE(excluded.reason, h.reason) ELSE excluded.reason END",
+					   LB_ARGS(text_arg(PointerGetDatum(player)),
+							   lb_arg_text(type),
+							   lb_arg_text(board),
+							   lb_arg_or_null(NAMEARRAYOID, owners, owners == (Datum) 0),
+							   acting_role(),
+							   text_arg(reason)));
 }
 
 void
@@ -415,8 +409,6 @@ lb_record_shown(text *player, const char *type, Datum boards, bool all)
 {
 	static LbPlan owned_plan;
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, TEXTOID, TEXTARRAYOID, NAMEOID};
-	Datum		values[lengthof(types)];
 
 	if (all && superuser())
 	{
@@ -424,27 +416,26 @@ lb_record_shown(text *player, const char *type, Datum boards, bool all)
 		return;
 	}
 	(void) remove_rows(player, type, boards);
-	values[0] = PointerGetDatum(player);
-	values[1] = CStringGetTextDatum(type);
-	values[2] = boards;
 
 	/*
 	 * What a superuser has recorded is also for leaderboards of other owners,
 	 * so to other roles the present boards are exceptions to it.
 	 */
 	if (all)
-		(void) lb_own_run(&owned_plan,
-						  "DELETE FROM @.lb_hidden "
-						  "WHERE player_id OPERATOR(pg_catalog.=) $1 AND player_type OPERATOR(pg_catalog.=) $2 AND board OPERATOR(pg_catalog.=) '' AND owners IS NOT NULL",
-						  2, types, values, NULL);
-	values[3] = acting_role();
-	(void) lb_own_run(&plan,
-					  "INSERT INTO @.lb_hidden (player_id, player_type, board, hidden, hidden_by) "
-					  "SELECT h.player_id, h.player_type, b.name, false, $4 "
-					  "FROM @.lb_hidden AS h, pg_catalog.unnest($3) AS b (name) "
-					  "WHERE h.player_id OPERATOR(pg_catalog.=) $1 AND h.player_type OPERATOR(pg_catalog.=) $2 AND h.board OPERATOR(pg_catalog.=) '' "
-					  "ON CONFLICT (player_id, player_type, board) DO UPDATE SET hidden = false, hidden_by = excluded.hidden_by",
-					  lengthof(types), types, values, NULL);
+		(void) lb_own_exec(&owned_plan,
+						   "DELETE FROM @.lb_hidden "
+						   "WHERE player_id OPERATOR(pg_catalog.=) $1 AND player_type OPERATOR(pg_catalog.=) $2 AND board OPERATOR(pg_catalog.=) '' AND owners IS NOT NULL",
+						   LB_ARGS(text_arg(PointerGetDatum(player)), lb_arg_text(type)));
+	(void) lb_own_exec(&plan,
+					   "INSERT INTO @.lb_hidden (player_id, player_type, board, hidden, hidden_by) "
+					   "SELECT h.player_id, h.player_type, b.name, false, $4 "
+					   "FROM @.lb_hidden AS h, pg_catalog.unnest($3) AS b (name) "
+					   "WHERE h.player_id OPERATOR(pg_catalog.=) $1 AND h.player_type OPERATOR(pg_catalog.=) $2 AND h.board OPERATOR(pg_catalog.=) '' "
+					   "ON CONFLICT (player_id, player_type, board) DO UPDATE SET hidden = false, hidden_by = excluded.hidden_by",
+					   LB_ARGS(text_arg(PointerGetDatum(player)),
+							   lb_arg_text(type),
+							   lb_arg(TEXTARRAYOID, boards),
+							   acting_role()));
 }
 
 int64
@@ -460,14 +451,11 @@ void
 lb_hidden_end(const char *board)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID};
 	const LbCatalog *cat = lb_catalog();
-	Datum		values[1];
 
 	if (cat == NULL || !cat->version_ok || none_hidden())
 		return;
-	values[0] = CStringGetTextDatum(board);
-	(void) lb_own_run(&plan,
-					  "DELETE FROM @.lb_hidden WHERE board OPERATOR(pg_catalog.=) $1",
-					  lengthof(types), types, values, NULL);
+	(void) lb_own_exec(&plan,
+					   "DELETE FROM @.lb_hidden WHERE board OPERATOR(pg_catalog.=) $1",
+					   LB_ARGS(lb_arg_text(board)));
 }

@@ -15,6 +15,23 @@
 /* The board of a row of lb_hidden that is for all leaderboards. */
 #define LB_ALL_BOARDS ""
 
+/* What is recorded of a player on a board. */
+typedef enum LbHiding
+{
+	LB_NOT_RECORDED,
+	LB_HIDDEN,
+	LB_EXCEPTED					/* shown, though hidden on all leaderboards */
+} LbHiding;
+
+/* What is recorded of the players of a submit. */
+typedef struct LbHidden
+{
+	LbHiding   *scores;			/* for the leaderboard's board */
+	LbHiding   *windows;
+	uint64		seen;			/* hidden.c: when it was looked up */
+	bool		changed;		/* ... and that this was not the first time */
+}			LbHidden;
+
 /*
  * Lock what is recorded of a player on a leaderboard: in RowExclusiveLock
  * while a submit inserts the first row of the player there, in ExclusiveLock
@@ -27,8 +44,7 @@ extern void lb_unlock_hidden(const char *leaderboard, text *player);
 
 /*
  * Look up what is recorded of the players of a submit in the newest state, and
- * set s->on_scores and s->on_windows.  Between SPI_connect and SPI_finish; can
- * raise.
+ * set s->hidden, palloc'd.  Between SPI_connect and SPI_finish; can raise.
  */
 extern void lb_look_up_hidden(LbSubmit *s);
 

@@ -171,8 +171,38 @@ lb_raise_no_counts(const char *leaderboard)
 static void
 require_record(LbSubmit *s, LbRecord record)
 {
-	if (s->stand_in != NULL && !OidIsValid(lb_find_record(s, record)))
-		lb_raise_no_counts(s->leaderboard.name);
+	if (s->call->stand_in != NULL && !OidIsValid(lb_find_record(s, record)))
+		lb_raise_no_counts(s->call->leaderboard.name);
+}
+
+/* Changes of a player that have exceeded a limit which flags them. */
+typedef struct Anomaly
+{
+	const char *limit;			/* its name */
+	int			board;			/* number of the board */
+	const LbSubmitItem *item;	/* the last of them */
+	int64		submits;		/* how many */
+	int64		max_amount;		/* of them, without its sign */
+	const char *measure;
+	const char *value;
+	int64		bound;
+}			Anomaly;
+
+/* The check of a submit. */
+typedef struct LbLimitCheck
+{
+	int		   *by_text;		/* the players' numbers, by their texts */
+	int			nanomalies;
+	int			maxanomalies;
+	Anomaly    *anomalies;		/* in the order in which they were found */
+}			LbLimitCheck;
+
+static LbLimitCheck *
+check_of(LbSubmit *s)
+{
+	if (s->limits == NULL)
+		s->limits = palloc0(sizeof(LbLimitCheck));
+	return s->limits;
 }
 
 /* What exceeds a limit: a measure of changes on a board. */
@@ -186,72 +216,75 @@ typedef struct Excess
 } Excess;
 
 /* Room for another anomaly, zeroed. */
-static LbAnomaly *
-add_anomaly(LbSubmit *s)
+static Anomaly *
+add_anomaly(LbLimitCheck * check)
 {
-	LbAnomaly  *last;
+	Anomaly    *last;
 
-	if (s->nanomalies == s->maxanomalies)
+	if (check->nanomalies == check->maxanomalies)
 	{
-		s->maxanomalies = Max(8, s->maxanomalies * 2);
-		s->anomalies = s->anomalies == NULL ?
-			palloc(s->maxanomalies * sizeof(LbAnomaly)) :
-			repalloc_huge(s->anomalies, s->maxanomalies * sizeof(LbAnomaly));
+		check->maxanomalies = Max(8, check->maxanomalies * 2);
+		check->anomalies = check->anomalies == NULL ?
+			palloc(check->maxanomalies * sizeof(Anomaly)) :
+			repalloc_huge(check->anomalies, check->maxanomalies * sizeof(Anomaly));
 	}
-	last = &s->anomalies[s->nanomalies++];
-	memset(last, 0, sizeof(LbAnomaly));
+	last = &check->anomalies[check->nanomalies++];
+	memset(last, 0, sizeof(Anomaly));
 	return last;
 }
 
-/* In the message of the error, between the player and the limit. */
-#define EXCEEDS " exceeds limit \""
+/*
+ * On its way to another server an error keeps its SQLSTATE, message, detail
+ * and hint, but not its constraint.  So where other tables stand in, a limit
+ * raises an SQLSTATE of its own, with its name as the hint.
+ */
+#define ERRCODE_FORWARDED_EXCEEDS_LIMIT MAKE_SQLSTATE('L', 'B', '0', '0', '1')
 
 void
-lb_name_exceeded(ErrorData *error)
+lb_explain_forwarded(ErrorData *error)
 {
-	const char *name = NULL;
-	size_t		len;
-
-	if (error->sqlerrcode != ERRCODE_CHECK_VIOLATION ||
-		error->constraint_name != NULL || error->message == NULL)
+	if (error->sqlerrcode != ERRCODE_FORWARDED_EXCEEDS_LIMIT)
 		return;
-	for (const char *p = error->message; (p = strstr(p, EXCEEDS)) != NULL;)
-		name = p += strlen(EXCEEDS);
-	len = name == NULL ? 0 : strlen(name);
-	if (len > 0 && name[len - 1] == '"')
-		error->constraint_name = pnstrdup(name, len - 1);
+	error->sqlerrcode = ERRCODE_CHECK_VIOLATION;
+	error->constraint_name = error->hint;
+	error->hint = NULL;
 }
 
 /* A change exceeds a limit: raise 23514, refuse it, or gather it. */
 static void
-exceeded(LbSubmit *s, const Excess *e, LbSubmitItem *item)
+exceeded(LbSubmit *s, const Excess *e, const LbSubmitItem *item)
 {
 	const LbLimit *limit = e->limit;
-	LbAnomaly  *last = s->nanomalies == 0 ? NULL :
-		&s->anomalies[s->nanomalies - 1];
+	bool		stands_in = s->call->stand_in != NULL;
+	LbLimitCheck *check = check_of(s);
+	Anomaly    *last = check->nanomalies == 0 ? NULL :
+		&check->anomalies[check->nanomalies - 1];
 
-	if (limit->reject && s->each)
+	if (limit->reject && s->outcomes != NULL)
 	{
 		s->refused = true;
-		item->refused = pstrdup(limit->name);
+		s->outcomes[item->number].status = "limit";
+		s->outcomes[item->number].limit = pstrdup(limit->name);
 		return;
 	}
 	if (limit->reject)
 		ereport(ERROR,
-				(errcode(ERRCODE_CHECK_VIOLATION),
-				 errmsg("submit of player \"%s\"" EXCEEDS "%s\"",
+				(errcode(!stands_in ? ERRCODE_CHECK_VIOLATION :
+						 ERRCODE_FORWARDED_EXCEEDS_LIMIT),
+				 errmsg("submit of player \"%s\" exceeds limit \"%s\"",
 						text_to_cstring(item->player_text), limit->name),
 				 errdetail("On board \"%s\", %s is %s; the limit is " INT64_FORMAT ".",
-						   s->boards[e->board].name, e->measure, e->value,
+						   s->target->boards[e->board].name, e->measure, e->value,
 						   e->bound),
+				 !stands_in ? 0 : errhint("%s", limit->name),
 				 err_generic_string(PG_DIAG_CONSTRAINT_NAME, limit->name)));
 
 	/* Changes of one player come one after the other. */
 	if (last == NULL || last->limit != limit->name ||
 		last->board != e->board || last->measure != e->measure ||
-		lb_player_cmp(s, last->item->player, item->player) != 0)
+		lb_player_cmp(s->target, last->item->player, item->player) != 0)
 	{
-		last = add_anomaly(s);
+		last = add_anomaly(check);
 		last->limit = limit->name;
 		last->board = e->board;
 		last->measure = e->measure;
@@ -268,17 +301,15 @@ exceeded(LbSubmit *s, const Excess *e, LbSubmitItem *item)
 static void
 player_exceeded(LbSubmit *s, const Excess *e, int p)
 {
-	int			end = p + 1 < s->nplayers ? s->first[p + 1] : s->nitems;
-
-	for (int i = s->first[p]; i < end; i++)
+	for (int i = s->first[p]; i < s->first[p + 1]; i++)
 		exceeded(s, e, &s->items[i]);
 }
 
 /* In the order of lb_anomaly's key; "global" comes before all windows. */
 static int
-row_cmp(const LbSubmit *s, const LbAnomaly *a, const LbAnomaly *b)
+row_cmp(const LbSubmitTarget * t, const Anomaly * a, const Anomaly * b)
 {
-	int			c = lb_player_cmp(s, a->item->player, b->item->player);
+	int			c = lb_player_cmp(t, a->item->player, b->item->player);
 
 	if (c == 0)
 		c = strcmp(a->limit, b->limit);
@@ -286,11 +317,11 @@ row_cmp(const LbSubmit *s, const LbAnomaly *a, const LbAnomaly *b)
 }
 
 static int
-anomaly_cmp(const void *a, const void *b, void *submit)
+anomaly_cmp(const void *a, const void *b, void *target)
 {
-	const LbAnomaly *aa = (const LbAnomaly *) a;
-	const LbAnomaly *ab = (const LbAnomaly *) b;
-	int			c = row_cmp((const LbSubmit *) submit, aa, ab);
+	const		Anomaly *aa = (const Anomaly *) a;
+	const		Anomaly *ab = (const Anomaly *) b;
+	int			c = row_cmp((const LbSubmitTarget *) target, aa, ab);
 
 	return c != 0 ? c : strcmp(aa->measure, ab->measure);
 }
@@ -302,31 +333,27 @@ static void
 count_anomalies(LbSubmit *s)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTARRAYOID, TEXTARRAYOID, TEXTARRAYOID,
-		INT8ARRAYOID, INT8ARRAYOID, TEXTARRAYOID, TEXTARRAYOID, INT8ARRAYOID,
-		INT8ARRAYOID, TEXTARRAYOID, TIMESTAMPTZOID,
-	};
-	Datum	   *columns[10];
+	LbLimitCheck *check = s->limits;
+	Datum	   *columns[10];	/* by the number of the parameter */
 	bool	   *no_match;
-	Datum		values[11];
 	int			n = 0;
 
-	if (s->nanomalies == 0)
+	if (check == NULL || check->nanomalies == 0)
 		return;
-	qsort_interruptible(s->anomalies, s->nanomalies, sizeof(LbAnomaly),
-						anomaly_cmp, s);
+	qsort_interruptible(check->anomalies, check->nanomalies, sizeof(Anomaly),
+						anomaly_cmp, unconstify(LbSubmitTarget *, s->target));
 
 	/*
 	 * The same changes may exceed several measures of one limit: one row for
 	 * them.
 	 */
-	for (int i = 1; i < s->nanomalies; i++)
+	for (int i = 1; i < check->nanomalies; i++)
 	{
-		LbAnomaly  *to = &s->anomalies[n];
-		const LbAnomaly *from = &s->anomalies[i];
+		Anomaly    *to = &check->anomalies[n];
+		const		Anomaly *from = &check->anomalies[i];
 
-		if (row_cmp(s, to, from) != 0)
-			s->anomalies[++n] = *from;
+		if (row_cmp(s->target, to, from) != 0)
+			check->anomalies[++n] = *from;
 		else
 		{
 			to->submits = Max(to->submits, from->submits);
@@ -340,13 +367,13 @@ count_anomalies(LbSubmit *s)
 	no_match = MemoryContextAllocHuge(CurrentMemoryContext, n * sizeof(bool));
 	for (int i = 0; i < n; i++)
 	{
-		const LbAnomaly *anomaly = &s->anomalies[i];
+		const		Anomaly *anomaly = &check->anomalies[i];
 		const LbSubmitItem *item = anomaly->item;
 
 		CHECK_FOR_INTERRUPTS();
 		columns[0][i] = PointerGetDatum(item->player_text);
 		columns[1][i] = CStringGetTextDatum(anomaly->limit);
-		columns[2][i] = CStringGetTextDatum(s->boards[anomaly->board].name);
+		columns[2][i] = CStringGetTextDatum(s->target->boards[anomaly->board].name);
 		columns[3][i] = Int64GetDatum(anomaly->submits);
 		columns[4][i] = Int64GetDatum(anomaly->max_amount);
 		columns[5][i] = CStringGetTextDatum(anomaly->measure);
@@ -357,10 +384,6 @@ count_anomalies(LbSubmit *s)
 		columns[9][i] = no_match[i] ? (Datum) 0 :
 			CStringGetTextDatum(item->match_id);
 	}
-	for (int c = 0; c < (int) lengthof(columns); c++)
-		values[c] = lb_make_array(types[c] == INT8ARRAYOID ? INT8OID : TEXTOID,
-								  columns[c], c == 9 ? no_match : NULL, n);
-	values[10] = TimestampTzGetDatum(s->at);
 #define COUNT_ANOMALIES(table, player) \
 	"INSERT INTO " table " AS t (player_id, limit_name, board, submits, max_amount, measure, value, bound, amount, match_id, at) " \
 	"SELECT " player ", u.name, u.board, u.submits, u.max_amount, u.measure, CAST(u.value AS pg_catalog.numeric), u.bound, u.amount, u.match, $11 " \
@@ -378,7 +401,17 @@ count_anomalies(LbSubmit *s)
 	(void) lb_run_recording(s, LB_RECORD_ANOMALY, &plan,
 							COUNT_ANOMALIES("@.lb_anomaly", "u.player"),
 							COUNT_ANOMALIES("%s", "CAST(u.player AS %s)"),
-							11, types, values, NULL);
+							LB_ARGS(lb_arg_array(TEXTOID, columns[0], NULL, n),
+									lb_arg_array(TEXTOID, columns[1], NULL, n),
+									lb_arg_array(TEXTOID, columns[2], NULL, n),
+									lb_arg_array(INT8OID, columns[3], NULL, n),
+									lb_arg_array(INT8OID, columns[4], NULL, n),
+									lb_arg_array(TEXTOID, columns[5], NULL, n),
+									lb_arg_array(TEXTOID, columns[6], NULL, n),
+									lb_arg_array(INT8OID, columns[7], NULL, n),
+									lb_arg_array(INT8OID, columns[8], NULL, n),
+									lb_arg_array(TEXTOID, columns[9], no_match, n),
+									lb_arg_time(s->call->at)));
 #undef COUNT_ANOMALIES
 }
 
@@ -394,19 +427,17 @@ int64_text(int64 value)
 static void
 sum_up(const LbSubmit *s, int p, int128 *amount, int64 *submits)
 {
-	int			end = p + 1 < s->nplayers ? s->first[p + 1] : s->nitems;
-
 	*amount = 0;
-	for (int i = s->first[p]; i < end; i++)
+	for (int i = s->first[p]; i < s->first[p + 1]; i++)
 		*amount += size_of(s->items[i].amount);
-	*submits = end - s->first[p];
+	*submits = s->first[p + 1] - s->first[p];
 }
 
 static int
-text_cmp(const void *a, const void *b, void *texts)
+text_cmp(const void *a, const void *b, void *submit)
 {
-	const text *ta = ((text **) texts)[*(const int *) a];
-	const text *tb = ((text **) texts)[*(const int *) b];
+	const text *ta = lb_player_text((const LbSubmit *) submit, *(const int *) a);
+	const text *tb = lb_player_text((const LbSubmit *) submit, *(const int *) b);
 
 	return varstr_cmp(VARDATA_ANY(ta), VARSIZE_ANY_EXHDR(ta),
 					  VARDATA_ANY(tb), VARSIZE_ANY_EXHDR(tb),
@@ -420,15 +451,16 @@ text_cmp(const void *a, const void *b, void *texts)
 static const int *
 players_by_text(LbSubmit *s)
 {
-	if (s->by_text == NULL)
+	LbLimitCheck *check = check_of(s);
+
+	if (check->by_text == NULL)
 	{
-		s->by_text = palloc(s->nplayers * sizeof(int));
+		check->by_text = palloc(s->nplayers * sizeof(int));
 		for (int p = 0; p < s->nplayers; p++)
-			s->by_text[p] = p;
-		qsort_interruptible(s->by_text, s->nplayers, sizeof(int), text_cmp,
-							s->player_texts);
+			check->by_text[p] = p;
+		qsort_interruptible(check->by_text, s->nplayers, sizeof(int), text_cmp, s);
 	}
-	return s->by_text;
+	return check->by_text;
 }
 
 static Datum
@@ -438,6 +470,12 @@ int128_numeric(int128 value)
 							   CStringGetDatum(lb_int128_text(value)),
 							   ObjectIdGetDatum(InvalidOid),
 							   Int32GetDatum(-1));
+}
+
+static LbArg
+bound_arg(const Bound *bound)
+{
+	return lb_arg_or_null(INT8OID, Int64GetDatum(bound->value), !bound->set);
 }
 
 /*
@@ -452,13 +490,9 @@ add_usage(const LbLimit *limit, LbSubmit *s, int board, const int *order,
 		  int n)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, TEXTOID, TEXTARRAYOID, NUMERICARRAYOID,
-	INT8ARRAYOID, INTERVALOID, INT8OID, INT8OID};
 	Datum	   *players = palloc(n * sizeof(Datum));
 	Datum	   *amounts = palloc(n * sizeof(Datum));
 	Datum	   *submits = palloc(n * sizeof(Datum));
-	Datum		values[8];
-	char		nulls[] = "        ";
 
 	for (int i = 0; i < n; i++)
 	{
@@ -466,21 +500,10 @@ add_usage(const LbLimit *limit, LbSubmit *s, int board, const int *order,
 		int64		count;
 
 		sum_up(s, order[i], &amount, &count);
-		players[i] = PointerGetDatum(s->player_texts[order[i]]);
+		players[i] = PointerGetDatum(lb_player_text(s, order[i]));
 		amounts[i] = int128_numeric(amount);
 		submits[i] = Int64GetDatum(count);
 	}
-	values[0] = CStringGetTextDatum(limit->name);
-	values[1] = CStringGetTextDatum(s->boards[board].name);
-	values[2] = lb_make_array(TEXTOID, players, NULL, n);
-	values[3] = lb_make_array(NUMERICOID, amounts, NULL, n);
-	values[4] = lb_make_array(INT8OID, submits, NULL, n);
-	values[5] = IntervalPGetDatum(limit->period);
-	nulls[5] = limit->period == NULL ? 'n' : ' ';
-	values[6] = Int64GetDatum(limit->max_period_amount.value);
-	nulls[6] = limit->max_period_amount.set ? ' ' : 'n';
-	values[7] = Int64GetDatum(limit->max_submits.value);
-	nulls[7] = limit->max_submits.set ? ' ' : 'n';
 #define ADD_USAGE(table, player) \
 	"INSERT INTO " table " AS t (limit_name, board, player_id, amount, submits) " \
 	"SELECT $1, $2, " player ", u.amount, u.submits " \
@@ -499,7 +522,15 @@ add_usage(const LbLimit *limit, LbSubmit *s, int board, const int *order,
 	return lb_run_recording(s, LB_RECORD_USAGE, &plan,
 							ADD_USAGE("@.lb_usage", "u.player"),
 							ADD_USAGE("%s", "CAST(u.player AS %s)"),
-							8, types, values, nulls);
+							LB_ARGS(lb_arg_text(limit->name),
+									lb_arg_text(s->target->boards[board].name),
+									lb_arg_array(TEXTOID, players, NULL, n),
+									lb_arg(NUMERICARRAYOID, lb_make_array(NUMERICOID, amounts, NULL, n)),
+									lb_arg_array(INT8OID, submits, NULL, n),
+									lb_arg_or_null(INTERVALOID, IntervalPGetDatum(limit->period),
+												   limit->period == NULL),
+									bound_arg(&limit->max_period_amount),
+									bound_arg(&limit->max_submits)));
 #undef ADD_USAGE
 }
 
@@ -510,7 +541,7 @@ count_usage(const LbLimit *limit, LbSubmit *s, int board)
 	int		   *order = palloc(s->nplayers * sizeof(int));
 	int			nplayers = 0;
 	uint64		n;
-	SPITupleTable *table;
+	SPITupleTable *rows;
 
 	for (int i = 0; i < s->nplayers; i++)
 	{
@@ -518,33 +549,28 @@ count_usage(const LbLimit *limit, LbSubmit *s, int board)
 			order[nplayers++] = by_text[i];
 	}
 	n = add_usage(limit, s, board, order, nplayers);
-	table = SPI_tuptable;
+	rows = SPI_tuptable;
 	for (uint64 row = 0; row < n; row++)
 	{
-		HeapTuple	tuple = table->vals[row];
 		Excess		e = {.limit = limit,.board = board};
-		bool		isnull;
-		bool		too_much;
-		bool		too_many;
 
-		too_much = DatumGetBool(SPI_getbinval(tuple, table->tupdesc, 3, &isnull)) && !isnull;
-		too_many = DatumGetBool(SPI_getbinval(tuple, table->tupdesc, 4, &isnull)) && !isnull;
-		if (too_much)
+		/* A bound that is not set makes it null. */
+		if (lb_row_bool(rows, row, 3))
 		{
 			e.measure = "the amount within the period";
-			e.value = TextDatumGetCString(SPI_getbinval(tuple, table->tupdesc, 1, &isnull));
+			e.value = lb_row_text(rows, row, 1);
 			e.bound = limit->max_period_amount.value;
 			player_exceeded(s, &e, order[row]);
 		}
-		if (too_many)
+		if (lb_row_bool(rows, row, 4))
 		{
 			e.measure = "the number of submits";
-			e.value = TextDatumGetCString(SPI_getbinval(tuple, table->tupdesc, 2, &isnull));
+			e.value = lb_row_text(rows, row, 2);
 			e.bound = limit->max_submits.value;
 			player_exceeded(s, &e, order[row]);
 		}
 	}
-	SPI_freetuptable(table);
+	SPI_freetuptable(rows);
 }
 
 void
@@ -557,11 +583,9 @@ lb_limits_before(LbSubmit *s)
 	{
 		const LbLimit *limit = limits[l];
 
-		for (int b = 0; b < s->nboards; b++)
+		for (int b = 0; b < s->target->nboards; b++)
 		{
-			const LbSubmitBoard *board = &s->boards[b];
-
-			if (!limit_applies(limit, board))
+			if (!limit_applies(limit, &s->target->boards[b]))
 				continue;
 			for (int i = 0; limit->max_amount.set && i < s->nitems; i++)
 			{
@@ -594,9 +618,9 @@ lb_limits_need_scores(const LbSubmit *s)
 	{
 		if (!limits[l]->min_score.set && !limits[l]->max_score.set)
 			continue;
-		for (int b = 0; b < s->nboards; b++)
+		for (int b = 0; b < s->target->nboards; b++)
 		{
-			if (limit_applies(limits[l], &s->boards[b]))
+			if (limit_applies(limits[l], &s->target->boards[b]))
 				return true;
 		}
 	}
@@ -607,21 +631,19 @@ lb_limits_need_scores(const LbSubmit *s)
 static void
 check_scores(const LbLimit *limit, LbSubmit *s, int b)
 {
-	const LbSubmitBoard *board = &s->boards[b];
-
 	for (int p = 0; p < s->nplayers; p++)
 	{
-		int64		score = board->scores[p];
+		const		LbPlayerScore *player = &s->results[b].players[p];
 		bool		low = limit->min_score.set &&
-			score < limit->min_score.value;
+			player->score < limit->min_score.value;
 		bool		high = limit->max_score.set &&
-			score > limit->max_score.value;
+			player->score > limit->max_score.value;
 		Excess		e = {.limit = limit,.board = b,.measure = "the score"};
 
 		CHECK_FOR_INTERRUPTS();
-		if (!board->has_score[p] || (!low && !high) || !lb_takes_part(s, b, p))
+		if (!player->has_score || (!low && !high) || !lb_takes_part(s, b, p))
 			continue;
-		e.value = int64_text(score);
+		e.value = int64_text(player->score);
 		e.bound = limit->min_score.value;
 		if (low)
 			player_exceeded(s, &e, p);
@@ -643,9 +665,9 @@ lb_limits_after(LbSubmit *s)
 
 		if (!limit->min_score.set && !limit->max_score.set)
 			continue;
-		for (int b = 0; b < s->nboards; b++)
+		for (int b = 0; b < s->target->nboards; b++)
 		{
-			if (limit_applies(limit, &s->boards[b]))
+			if (limit_applies(limit, &s->target->boards[b]))
 				check_scores(limit, s, b);
 		}
 	}

@@ -14,8 +14,8 @@
  * Check a submit against the limits of its boards: before it writes, the
  * amounts and the numbers of submits; after it has written, the scores, which
  * must be known if lb_limits_need_scores().  If a limit rejects, raise 23514;
- * with s->each, set s->refused, and the limit in each item that it refuses.
- * lb_limits_after() counts in lb_anomaly what limits flag.  Between
+ * with s->outcomes, set s->refused, and the outcome of each item that it
+ * refuses.  lb_limits_after() counts in lb_anomaly what limits flag.  Between
  * SPI_connect and SPI_finish.
  */
 extern void lb_limits_before(LbSubmit *s);
@@ -25,10 +25,10 @@ extern void lb_limits_after(LbSubmit *s);
 extern bool lb_limits_need_scores(const LbSubmit *s);
 
 /*
- * If an error says that a submit exceeds a limit, set its constraint to the
- * limit's name.
+ * Make the error of a submit that was forwarded, and exceeds a limit, the one
+ * that lb_limits_before() raises here.
  */
-extern void lb_name_exceeded(ErrorData *error);
+extern void lb_explain_forwarded(ErrorData *error);
 
 /*
  * The board that the limit of that name is for, or NULL if there is none.  Can

@@ -46,12 +46,6 @@ lb_int128_text(int128 value)
 	return pstrdup(p);
 }
 
-bool
-lb_adds(const LbSubmit *s, const LbSubmitBoard *board)
-{
-	return (board->window ? lb_effective_op(s, board) : s->op) == LB_OP_INCR;
-}
-
 /* A change that leads out of range. */
 typedef struct OutOfRange
 {
@@ -66,25 +60,25 @@ typedef struct OutOfRange
 typedef struct Scores
 {
 	int128	   *score;			/* of each board */
-	bool		has_global;
+	bool		has_score;		/* on the leaderboard's board */
 } Scores;
 
-/* The score on "global" after a change of its score. */
+/* The score on the leaderboard's board after a change of it. */
 static int128
-global_after(const LbSubmit *s, int64 amount, const Scores *before)
+score_after(const LbSubmit *s, int64 amount, const Scores *before)
 {
-	bool		descending = s->scores_board->columns[0].descending;
+	bool		descending = s->target->scores->columns[0].descending;
 	int128		score = before->score[0];
 
-	switch (s->op)
+	switch (s->call->op)
 	{
 		case LB_OP_INCR:
 			return score + amount;
 		case LB_OP_BEST:
 		case LB_OP_WORST:
-			if (!before->has_global)
+			if (!before->has_score)
 				return amount;
-			return (s->op == LB_OP_BEST) == descending ?
+			return (s->call->op == LB_OP_BEST) == descending ?
 				Max(score, amount) : Min(score, amount);
 		case LB_OP_SET:
 		case LB_OP_CHANGE:
@@ -102,31 +96,32 @@ static bool
 apply_item(const LbSubmit *s, int p, const LbSubmitItem *item,
 		   const Scores *before, Scores *after, OutOfRange *out)
 {
+	const		LbSubmitTarget *t = s->target;
 	int128		change = item->amount;
 
-	after->has_global = true;
+	after->has_score = true;
 	out->item = item;
-	for (int b = 0; b < s->nboards; b++)
+	for (int b = 0; b < t->nboards; b++)
 	{
-		const LbSubmitBoard *board = &s->boards[b];
-		const LbDefinition *defn = board->window ? s->windows : s->scores_board;
-		bool		changes = board->window && s->write_global &&
-			board->op == LB_OP_CHANGE;
+		const LbSubmitBoard *board = &t->boards[b];
+		const LbDefinition *defn = lb_board_defn(t, board);
+		bool		changes = lb_gets_change(t, board);
+		bool		adds = lb_effective_op(t, board) == LB_OP_INCR;
 
 		if (board->closed || !lb_takes_part(s, b, p))
 			continue;
 		out->board = b;
 		out->amount = changes ? change : item->amount;
 		out->score = before->score[b];
-		out->does = !lb_adds(s, board) ? "sets" : changes ? "changes" : "adds";
+		out->does = !adds ? "sets" : changes ? "changes" : "adds";
 		if (!lb_score_fits(defn, out->amount))
 			return false;
 		if (!board->window)
 		{
-			after->score[b] = global_after(s, item->amount, before);
+			after->score[b] = score_after(s, item->amount, before);
 			change = after->score[b] - before->score[b];
 		}
-		else if (lb_adds(s, board))
+		else if (adds)
 			after->score[b] = before->score[b] + out->amount;
 		else
 			continue;
@@ -139,8 +134,8 @@ apply_item(const LbSubmit *s, int p, const LbSubmitItem *item,
 pg_noreturn static void
 raise_out_of_range(const LbSubmit *s, const OutOfRange *out)
 {
-	const LbSubmitBoard *board = &s->boards[out->board];
-	const LbDefinition *defn = board->window ? s->windows : s->scores_board;
+	const LbSubmitBoard *board = &s->target->boards[out->board];
+	const LbDefinition *defn = lb_board_defn(s->target, board);
 	const char *amount = lb_int128_text(out->amount);
 	const char *item = out->item->item == 0 ? "The submit" :
 		psprintf("Item %d", out->item->item);
@@ -165,20 +160,19 @@ raise_out_of_range(const LbSubmit *s, const OutOfRange *out)
 }
 
 /*
- * Take the changes of player number p one by one.  With s->each, mark the
- * items that lead out of range, and go on without them; else set out to the
- * first one.
+ * Take the changes of player number p one by one.  With s->outcomes, refuse
+ * the items that lead out of range, and go on without them; else set out to
+ * the first one.
  */
 static void
 check_player(LbSubmit *s, int p, Scores *before, Scores *after,
 			 OutOfRange *out)
 {
-	int			end = p + 1 < s->nplayers ? s->first[p + 1] : s->nitems;
-
-	before->has_global = s->write_global && s->boards[0].had_score[p];
-	for (int b = 0; b < s->nboards; b++)
-		before->score[b] = after->score[b] = s->boards[b].before[p];
-	for (int i = s->first[p]; i < end; i++)
+	before->has_score = s->target->scores != NULL &&
+		s->results[0].players[p].had_score;
+	for (int b = 0; b < s->target->nboards; b++)
+		before->score[b] = after->score[b] = s->results[b].players[p].before;
+	for (int i = s->first[p]; i < s->first[p + 1]; i++)
 	{
 		OutOfRange	found;
 
@@ -191,9 +185,9 @@ check_player(LbSubmit *s, int p, Scores *before, Scores *after,
 			*before = *after;
 			*after = last;
 		}
-		else if (s->each)
+		else if (s->outcomes != NULL)
 		{
-			s->items[i].overflows = true;
+			s->outcomes[s->items[i].number].status = "overflow";
 			s->refused = true;
 		}
 		else
@@ -214,8 +208,8 @@ lb_check_range(LbSubmit *s)
 
 	if (!s->doubtful)
 		return;
-	before.score = palloc(s->nboards * sizeof(int128));
-	after.score = palloc(s->nboards * sizeof(int128));
+	before.score = palloc(s->target->nboards * sizeof(int128));
+	after.score = palloc(s->target->nboards * sizeof(int128));
 	for (int p = 0; p < s->nplayers; p++)
 		check_player(s, p, &before, &after, &out);
 	if (out.item != NULL)

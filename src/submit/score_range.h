@@ -16,14 +16,11 @@ extern bool lb_score_fits(const LbDefinition *defn, int128 score);
 /* A number as text, palloc'd. */
 extern char *lb_int128_text(int128 value);
 
-/* Whether a submit adds to the scores of a board that it is written to. */
-extern bool lb_adds(const LbSubmit *s, const LbSubmitBoard *board);
-
 /*
  * After a submit has been written: if s->doubtful, take each player's changes
  * one by one, from the scores that were there before.  If one of them leads to
- * a score out of range, raise 22003; with s->each, set s->refused, and
- * overflows in each such item.
+ * a score out of range, raise 22003; with s->outcomes, set s->refused, and the
+ * outcome of each such item.
  */
 extern void lb_check_range(LbSubmit *s);
 

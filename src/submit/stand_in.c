@@ -15,7 +15,7 @@
 #include "submit/stand_in.h"
 
 LbDefinition *
-lb_find_in(const LbStandIn * in, const char *name)
+lb_find_in(const LbStandIn *in, const char *name)
 {
 	return in != NULL ? in->definition(in, name) : lb_find_recorded(name);
 }
@@ -25,13 +25,13 @@ typedef struct StatementKey
 {
 	const char *sql;
 	Oid			table;
-}			StatementKey;
+} StatementKey;
 
 /* An LbPlanText: the text of a StatementKey. */
 static char *
 statement_text(const void *arg)
 {
-	const		StatementKey *key = (const StatementKey *) arg;
+	const StatementKey *key = (const StatementKey *) arg;
 	Oid			type;
 	int32		typmod;
 	Oid			collation;
@@ -46,8 +46,7 @@ statement_text(const void *arg)
 }
 
 uint64
-lb_run_in(Oid table, const char *sql, int nargs, const Oid *types,
-		  Datum *values, const char *nulls)
+lb_run_in(Oid table, const char *sql, int nargs, const LbArg * args)
 {
 	static LbPlans plans = {
 		.name = "leaderboard statements on other tables",
@@ -58,8 +57,8 @@ lb_run_in(Oid table, const char *sql, int nargs, const Oid *types,
 	uint64		n;
 
 	lb_switch_to_owner(&saved, lb_table_owner(table), false);
-	n = lb_plan_run_with_nulls(lb_plan_of(&plans, &key), 0, statement_text, &key,
-							   table, nargs, types, values, nulls);
+	n = lb_plan_exec(lb_plan_of(&plans, &key), 0, statement_text, &key, table,
+					 InvalidOid, nargs, args);
 	lb_restore_user(&saved);
 	return n;
 }

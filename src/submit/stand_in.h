@@ -24,7 +24,7 @@ typedef enum LbRecord
 	LB_RECORD_ANOMALY,			/* lb_anomaly */
 	LB_RECORD_HIDDEN,			/* lb_hidden */
 	LB_NRECORDS
-}			LbRecord;
+} LbRecord;
 
 /*
  * What stands in, for the players that are in these tables.  Its caller sets
@@ -49,19 +49,18 @@ typedef struct LbStandIn
 	 */
 	Oid			(*table) (const struct LbStandIn *in, const char *leaderboard,
 						  LbRecord record);
-}			LbStandIn;
+} LbStandIn;
 
 /* LbStandIn.definition; or lb_find_recorded() if in is NULL. */
-extern LbDefinition *lb_find_in(const LbStandIn * in, const char *name);
+extern LbDefinition *lb_find_in(const LbStandIn *in, const char *name);
 
 /*
  * Run a statement on a table that stands in, as its owner, as a
  * security-restricted operation.  In the text, a constant, the first %s is the
- * table and the second the type of its players.  nulls are as
- * lb_plan_run_with_nulls() takes them, or NULL.  Returns the number of rows,
- * as lb_plan_run(), and can raise what that raises.
+ * table and the second the type of its players.  Returns and raises as
+ * lb_plan_exec().
  */
 extern uint64 lb_run_in(Oid table, const char *sql, int nargs,
-						const Oid *types, Datum *values, const char *nulls);
+						const LbArg * args);
 
 #endif							/* LB_STAND_IN_H */

@@ -3,9 +3,6 @@
  * submission.c
  *	  A submit under way: its boards and its players.
  *
- * A submission is filled in three steps: its boards; locks on the windows
- * against being closed; and its players, who have one or more changes each.
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -119,10 +116,10 @@ lb_find_submitted(const char *name, bool family)
 
 /* The same for a submit. */
 static LbDefinition *
-find_submitted(const LbSubmit *s, const char *name, bool family)
+find_submitted(const LbSubmitCall * call, const char *name, bool family)
 {
-	LbDefinition *defn = s->stand_in == NULL ? NULL :
-		lb_find_in(s->stand_in, name);
+	LbDefinition *defn = call->stand_in == NULL ? NULL :
+		lb_find_in(call->stand_in, name);
 	LbTarget	target;
 
 	/* It raises if there is none. */
@@ -139,39 +136,40 @@ Oid
 lb_find_record(LbSubmit *s, LbRecord record)
 {
 	if (!OidIsValid(s->records[record]))
-		s->records[record] = s->stand_in->table(s->stand_in,
-												s->leaderboard.name, record);
+		s->records[record] = s->call->stand_in->table(s->call->stand_in,
+													  s->call->leaderboard.name,
+													  record);
 	return s->records[record];
 }
 
 uint64
 lb_run_recording(const LbSubmit *s, LbRecord record, LbPlan *plan,
 				 const char *own, const char *other, int nargs,
-				 const Oid *types, Datum *values, const char *nulls)
+				 const LbArg * args)
 {
-	if (s->stand_in != NULL)
-		return lb_run_in(s->records[record], other, nargs, types, values, nulls);
-	return lb_own_run(plan, own, nargs, types, values, nulls);
+	if (s->call->stand_in != NULL)
+		return lb_run_in(s->records[record], other, nargs, args);
+	return lb_own_exec(plan, own, nargs, args);
 }
 
 bool
-lb_is_forwarded(const LbSubmit *s)
+lb_is_forwarded(const LbSubmitTarget * t)
 {
-	bool		scores = s->scores_board != NULL && lb_is_distributed(s->scores_board);
-	bool		windows = s->windows != NULL && lb_is_distributed(s->windows);
+	bool		scores = t->scores != NULL && lb_is_distributed(t->scores);
+	bool		windows = t->windows != NULL && lb_is_distributed(t->windows);
 
-	if (scores != windows && s->scores_board != NULL && s->windows != NULL)
-		lb_check_both_distributed(s->scores_board, s->windows);
+	if (scores != windows && t->scores != NULL && t->windows != NULL)
+		lb_check_both_distributed(t->scores, t->windows);
 	return scores || windows;
 }
 
 void
-lb_refuse_forwarded(const LbSubmit *s)
+lb_refuse_forwarded(const LbSubmitTarget * t)
 {
-	if (s->scores_board != NULL)
-		lb_refuse_distributed(s->scores_board);
-	if (s->windows != NULL)
-		lb_refuse_distributed(s->windows);
+	if (t->scores != NULL)
+		lb_refuse_distributed(t->scores);
+	if (t->windows != NULL)
+		lb_refuse_distributed(t->windows);
 }
 
 void
@@ -224,25 +222,24 @@ lb_named_boards(ArrayType *names, Datum **elements)
  * same board may be added twice, until sort_boards().
  */
 static LbSubmitBoard *
-add_board(LbSubmit *s, const char *name, bool window)
+add_board(LbSubmitTarget * t, const char *name, bool window)
 {
-	LbSubmitBoard *board;
+	LbSubmitBoard *board = &t->boards[t->nboards++];
 
-	if (s->nboards == s->maxboards)
-	{
-		s->maxboards = Max(8, s->maxboards * 2);
-		s->boards = s->boards == NULL ?
-			palloc(s->maxboards * sizeof(LbSubmitBoard)) :
-			repalloc(s->boards, s->maxboards * sizeof(LbSubmitBoard));
-	}
-	board = &s->boards[s->nboards++];
-	memset(board, 0, sizeof(LbSubmitBoard));
 	board->name = pstrdup(name);
 	board->kind = board->name;
 	board->read_as = window ?
-		psprintf("%s:%s", s->leaderboard.family, name) : board->name;
+		psprintf("%s:%s", t->call->leaderboard.family, name) : board->name;
 	board->window = window;
 	return board;
+}
+
+/* Add the leaderboard's board. */
+static void
+add_scores(LbSubmitTarget * t)
+{
+	t->scores = find_submitted(t->call, t->call->leaderboard.name, false);
+	(void) add_board(t, t->call->leaderboard.name, false);
 }
 
 /*
@@ -250,11 +247,11 @@ add_board(LbSubmit *s, const char *name, bool window)
  * of the answer even if the moment is not in it.
  */
 static void
-add_window(LbSubmit *s, LbWindow *window, const char *given)
+add_window(LbSubmitTarget * t, LbWindow *window, const char *given)
 {
 	LbSpan		span;
 	LbSubmitBoard *board;
-	bool		contains = lb_window_span(window, s->at, 0, &span);
+	bool		contains = lb_window_span(window, t->call->at, 0, &span);
 
 	if (given == NULL && (!contains || !window->is_open))
 		return;
@@ -263,11 +260,11 @@ add_window(LbSubmit *s, LbWindow *window, const char *given)
 	if (given != NULL && strcmp(given, window->calendar.name) != 0 &&
 		strcmp(given, span.key) != 0)
 	{
-		board = add_board(s, given, true);
+		board = add_board(t, given, true);
 		board->closed = true;
 		return;
 	}
-	board = add_board(s, span.key, true);
+	board = add_board(t, span.key, true);
 	board->kind = pstrdup(window->calendar.name);
 	board->op = window->op;
 	board->closes = lb_window_closes(window, &span);
@@ -276,10 +273,10 @@ add_window(LbSubmit *s, LbWindow *window, const char *given)
 
 /* Whether a window or a key is of the leaderboard, by its name. */
 static bool
-is_of_leaderboard(const LbSubmit *s, const char *name)
+is_of_leaderboard(const LbSubmitTarget * t, const char *name)
 {
 	return strcmp(lb_leaderboard_of_window(name)->name,
-				  s->leaderboard.name) == 0;
+				  t->call->leaderboard.name) == 0;
 }
 
 /*
@@ -287,20 +284,20 @@ is_of_leaderboard(const LbSubmit *s, const char *name)
  * a caller without them learns nothing of the windows.
  */
 static void
-named_board(LbSubmit *s, const char *name)
+add_named(LbSubmitTarget * t, const char *name)
 {
+	const LbLeaderboard *leaderboard = &t->call->leaderboard;
 	LbWindow   *window;
 	LbSpan		span;
 
-	if (strcmp(name, s->leaderboard.name) == 0)
+	if (strcmp(name, leaderboard->name) == 0)
 	{
-		if (s->scores_board == NULL)
-			s->scores_board = find_submitted(s, name, false);
-		s->write_global = true;
+		if (t->scores == NULL)
+			add_scores(t);
 		return;
 	}
-	if (s->windows == NULL && lb_find_defn(s->leaderboard.family) != NULL)
-		s->windows = find_submitted(s, s->leaderboard.family, true);
+	if (t->windows == NULL && lb_find_defn(leaderboard->family) != NULL)
+		t->windows = find_submitted(t->call, leaderboard->family, true);
 	window = lb_window_find(name, strlen(name));
 	if (window == NULL)
 		window = lb_window_of_key(name, strlen(name), &span);
@@ -309,43 +306,29 @@ named_board(LbSubmit *s, const char *name)
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("window \"%s\" does not exist", name),
 				 errhint("Scores are submitted to \"%s\" and to the windows of the table lb_window.",
-						 s->leaderboard.name)));
-	if (!is_of_leaderboard(s, name))
+						 leaderboard->name)));
+	if (!is_of_leaderboard(t, name))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("window \"%s\" is not of leaderboard \"%s\"", name,
-						s->leaderboard.name),
+						leaderboard->name),
 				 errhint("Name its leaderboard in the argument \"leaderboard\".")));
-	add_window(s, window, name);
+	add_window(t, window, name);
 }
 
-static int
-board_cmp(const void *a, const void *b)
-{
-	return strcmp(((const LbSubmitBoard *) a)->name,
-				  ((const LbSubmitBoard *) b)->name);
-}
-
-/* Sort the windows by key, each once, and put "global" before them. */
 static void
-sort_boards(LbSubmit *s)
+add_all_named(LbSubmitTarget * t)
 {
-	int			n = 0;
+	Datum	   *names;
+	int			n;
 
-	if (s->nboards > 1)
-		qsort(s->boards, s->nboards, sizeof(LbSubmitBoard), board_cmp);
-	for (int i = 0; i < s->nboards; i++)
+	lb_require_some_write(&t->call->leaderboard);
+	n = lb_named_boards(t->call->boards, &names);
+	t->boards = palloc0(Max(1, n) * sizeof(LbSubmitBoard));
+	for (int i = 0; i < n; i++)
 	{
-		if (n == 0 || board_cmp(&s->boards[i], &s->boards[n - 1]) != 0)
-			s->boards[n++] = s->boards[i];
-	}
-	s->nboards = n;
-	if (s->write_global)
-	{
-		LbSubmitBoard scores_board = *add_board(s, s->leaderboard.name, false);
-
-		memmove(s->boards + 1, s->boards, n * sizeof(LbSubmitBoard));
-		s->boards[0] = scores_board;
+		CHECK_FOR_INTERRUPTS();
+		add_named(t, TextDatumGetCString(names[i]));
 	}
 }
 
@@ -353,53 +336,63 @@ sort_boards(LbSubmit *s)
  * The leaderboard's board, and all its windows that are open at that moment.
  */
 static void
-add_all(LbSubmit *s)
+add_all(LbSubmitTarget * t)
 {
 	LbWindow  **windows;
 	int			n = lb_windows(&windows);
 
-	s->write_global = true;
+	t->boards = palloc0((n + 1) * sizeof(LbSubmitBoard));
 	for (int i = 0; i < n; i++)
 	{
-		if (is_of_leaderboard(s, windows[i]->calendar.name))
-			add_window(s, windows[i], NULL);
+		if (is_of_leaderboard(t, windows[i]->calendar.name))
+			add_window(t, windows[i], NULL);
 	}
+	add_scores(t);
 }
 
-static void
-add_named(LbSubmit *s, ArrayType *names)
+/* The leaderboard's board comes first. */
+static int
+board_cmp(const void *a, const void *b)
 {
-	Datum	   *elements;
-	int			n;
+	const LbSubmitBoard *ba = (const LbSubmitBoard *) a;
+	const LbSubmitBoard *bb = (const LbSubmitBoard *) b;
 
-	lb_require_some_write(&s->leaderboard);
-	n = lb_named_boards(names, &elements);
-	for (int i = 0; i < n; i++)
+	return ba->window != bb->window ? ba->window - bb->window :
+		strcmp(ba->name, bb->name);
+}
+
+/* Sort the boards, each once. */
+static void
+sort_boards(LbSubmitTarget * t)
+{
+	int			n = 0;
+
+	qsort(t->boards, t->nboards, sizeof(LbSubmitBoard), board_cmp);
+	for (int i = 0; i < t->nboards; i++)
 	{
-		CHECK_FOR_INTERRUPTS();
-		named_board(s, TextDatumGetCString(elements[i]));
+		if (n == 0 || board_cmp(&t->boards[i], &t->boards[n - 1]) != 0)
+			t->boards[n++] = t->boards[i];
 	}
+	t->nboards = n;
 }
 
 /*
- * The definition of "global" where only windows are written to, if its rows
- * record which players are hidden; or NULL.
+ * The definition of the leaderboard's board where only windows are written to,
+ * if its rows record which players are hidden; or NULL.
  */
 static LbDefinition *
-find_hides(const LbSubmit *s)
+find_hides(const LbSubmitTarget * t)
 {
-	LbDefinition *scores_board;
+	LbDefinition *defn;
 
-	if (s->write_global || s->windows == NULL ||
-		!s->windows->has_ranked_if)
+	if (t->scores != NULL || t->windows == NULL || !t->windows->has_ranked_if)
 		return NULL;
-	scores_board = lb_find_in(s->stand_in, s->leaderboard.name);
-
-	if (scores_board != NULL && (scores_board->family || scores_board->misfit ||
-								 !scores_board->has_ranked_if ||
-								 lb_player_type(scores_board) != s->type))
+	defn = lb_find_in(t->call->stand_in, t->call->leaderboard.name);
+	if (defn != NULL && (defn->family || defn->misfit ||
+						 !defn->has_ranked_if ||
+						 lb_player_type(defn) != t->type))
 		return NULL;
-	return scores_board;
+	return defn;
 }
 
 /*
@@ -407,87 +400,81 @@ find_hides(const LbSubmit *s)
  * and the type of their players.
  */
 static void
-set_definitions(LbSubmit *s)
+set_definitions(LbSubmitTarget * t)
 {
-	bool		windows = s->nboards > (s->write_global ? 1 : 0);
+	const LbLeaderboard *leaderboard = &t->call->leaderboard;
 
-	if (s->write_global && s->scores_board == NULL)
-		s->scores_board = find_submitted(s, s->leaderboard.name, false);
-	if (!windows)
-		s->windows = NULL;
-	else if (s->windows == NULL)
-		s->windows = find_submitted(s, s->leaderboard.family, true);
-	s->players_of = s->scores_board != NULL ? s->scores_board :
-		s->windows != NULL ? s->windows : find_submitted(s, s->leaderboard.name, false);
-	s->type = lb_player_type(s->players_of);
-	s->cmp = lb_player_order(s->type);
-	if (windows && lb_player_type(s->windows) != s->type)
+	if (t->nboards == (t->scores != NULL ? 1 : 0))
+		t->windows = NULL;
+	else if (t->windows == NULL)
+		t->windows = find_submitted(t->call, leaderboard->family, true);
+	t->players_of = t->scores != NULL ? t->scores :
+		t->windows != NULL ? t->windows :
+		find_submitted(t->call, leaderboard->name, false);
+	t->type = lb_player_type(t->players_of);
+	t->cmp = lb_player_order(t->type);
+	if (t->windows != NULL && lb_player_type(t->windows) != t->type)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("boards \"%s\" and \"%s\" have players of different types",
-						s->leaderboard.name, s->leaderboard.family),
+						leaderboard->name, leaderboard->family),
 				 errdetail("They are of type %s and of type %s.",
-						   s->type->sql_name,
-						   lb_player_type(s->windows)->sql_name)));
-	s->hides = find_hides(s);
+						   t->type->sql_name,
+						   lb_player_type(t->windows)->sql_name)));
+	t->hides = find_hides(t);
 }
 
 void
-lb_submission_lock(LbSubmit *s)
+lb_find_boards(LbSubmitTarget * t, const LbSubmitCall * call)
 {
-	for (int b = s->write_global ? 1 : 0; b < s->nboards; b++)
+	memset(t, 0, sizeof(LbSubmitTarget));
+	t->call = call;
+	if (call->boards == NULL)
+		add_all(t);
+	else
+		add_all_named(t);
+	sort_boards(t);
+	set_definitions(t);
+	if (call->metadata != (Datum) 0 && t->scores != NULL)
+		lb_require_metadata(t->scores);
+	if (call->metadata != (Datum) 0 && t->windows != NULL)
+		lb_require_metadata(t->windows);
+}
+
+void
+lb_lock_windows(LbSubmitTarget * t)
+{
+	for (int b = 0; b < t->nboards; b++)
 	{
-		LbSubmitBoard *board = &s->boards[b];
+		LbSubmitBoard *board = &t->boards[b];
 
 		CHECK_FOR_INTERRUPTS();
-		if (board->closed || GetCurrentTimestamp() >= board->closes)
+		if (board->window && !board->closed)
+			board->closed = GetCurrentTimestamp() >= board->closes;
+		if (board->window && !board->closed)
 		{
-			board->closed = true;
-			continue;
+			lb_window_lock(board->name, strlen(board->name), RowExclusiveLock);
+
+			/*
+			 * Again: it may have taken a while to get the lock.  A key can
+			 * have been closed though its end is ahead: when the window was
+			 * opened with another time zone, or another period.
+			 */
+			board->closed = GetCurrentTimestamp() >= board->closes ||
+				lb_window_locked_is_closed(board->name, strlen(board->name));
 		}
-		lb_window_lock(board->name, strlen(board->name), RowExclusiveLock);
-
-		/*
-		 * Again: it may have taken a while to get the lock.  A key can have
-		 * been closed though its end is ahead: when the window was opened
-		 * with another time zone, or another period.
-		 */
-		board->closed = GetCurrentTimestamp() >= board->closes ||
-			lb_window_locked_is_closed(board->name, strlen(board->name));
+		t->nopen += !board->closed;
 	}
-	for (int b = 0; b < s->nboards; b++)
-		s->nopen += !s->boards[b].closed;
 }
 
-void
-lb_submission_set_boards(LbSubmit *s, ArrayType *names)
+int
+lb_window_number(const LbSubmitTarget * t, const char *key, int len)
 {
-	if (names == NULL)
-		add_all(s);
-	else
-		add_named(s, names);
-	s->named = names != NULL;
-	sort_boards(s);
-	set_definitions(s);
-}
+	LbSubmitBoard wanted = {.name = pnstrdup(key, len),.window = true};
+	const LbSubmitBoard *found = bsearch(&wanted, t->boards, t->nboards,
+										 sizeof(LbSubmitBoard), board_cmp);
 
-LbSubmitBoard *
-lb_find_submit_window(LbSubmit *s, const char *key, int len)
-{
-	int			first = s->write_global ? 1 : 0;
-	LbSubmitBoard wanted;
-
-	wanted.name = pnstrdup(key, len);
-	return bsearch(&wanted, s->boards + first, s->nboards - first,
-				   sizeof(LbSubmitBoard), board_cmp);
-}
-
-LbOp
-lb_effective_op(const LbSubmit *s, const LbSubmitBoard *board)
-{
-	if (board->op != LB_OP_CHANGE)
-		return board->op;
-	return s->write_global ? LB_OP_INCR : s->op;
+	return found == NULL ? -1 : found - t->boards;
 }
 
 
@@ -497,58 +484,50 @@ lb_effective_op(const LbSubmit *s, const LbSubmitBoard *board)
  */
 
 int
-lb_player_cmp(const LbSubmit *s, Datum a, Datum b)
+lb_player_cmp(const LbSubmitTarget * t, Datum a, Datum b)
 {
-	if (s->type->oid == INT8OID)
+	if (t->type->oid == INT8OID)
 		return (DatumGetInt64(a) > DatumGetInt64(b)) -
 			(DatumGetInt64(a) < DatumGetInt64(b));
-	return DatumGetInt32(FunctionCall2Coll(s->cmp, C_COLLATION_OID, a, b));
+	return DatumGetInt32(FunctionCall2Coll(t->cmp, C_COLLATION_OID, a, b));
 }
 
 static int
-item_cmp(const void *a, const void *b, void *submit)
+item_cmp(const void *a, const void *b, void *target)
 {
 	const LbSubmitItem *ia = (const LbSubmitItem *) a;
 	const LbSubmitItem *ib = (const LbSubmitItem *) b;
-	int			c = lb_player_cmp((const LbSubmit *) submit, ia->player,
+	int			c = lb_player_cmp((const LbSubmitTarget *) target, ia->player,
 								  ib->player);
 
 	return c != 0 ? c : ia->number - ib->number;
 }
 
 void
-lb_submission_set_players(LbSubmit *s)
+lb_set_players(LbSubmit *s)
 {
+	const		LbSubmitTarget *t = s->target;
+
 	qsort_interruptible(s->items, s->nitems, sizeof(LbSubmitItem), item_cmp,
-						s);
+						unconstify(LbSubmitTarget *, t));
 	s->players = palloc(s->nitems * sizeof(Datum));
-	s->player_texts = palloc(s->nitems * sizeof(text *));
-	s->first = palloc(s->nitems * sizeof(int));
+	s->first = palloc((s->nitems + 1) * sizeof(int));
 	for (int i = 0; i < s->nitems; i++)
 	{
-		if (i > 0 && lb_player_cmp(s, s->items[i].player,
+		if (i > 0 && lb_player_cmp(t, s->items[i].player,
 								   s->items[i - 1].player) == 0)
 			continue;
 		s->players[s->nplayers] = s->items[i].player;
-		s->player_texts[s->nplayers] = s->items[i].player_text;
 		s->first[s->nplayers++] = i;
 	}
+	s->first[s->nplayers] = s->nitems;
 	s->ranked = palloc(s->nplayers * sizeof(bool));
 	memset(s->ranked, true, s->nplayers * sizeof(bool));
 	s->enters = palloc(s->nplayers * sizeof(bool));
 	memset(s->enters, true, s->nplayers * sizeof(bool));
-	s->exists = NULL;
-	s->on_scores = NULL;
-	s->on_windows = NULL;
-	s->hidden_changed = false;
-	for (int b = 0; b < s->nboards; b++)
-	{
-		s->boards[b].scores = palloc0(s->nplayers * sizeof(int64));
-		s->boards[b].has_score = palloc0(s->nplayers * sizeof(bool));
-		s->boards[b].known = palloc0(s->nplayers * sizeof(bool));
-		s->boards[b].before = palloc0(s->nplayers * sizeof(int64));
-		s->boards[b].had_score = palloc0(s->nplayers * sizeof(bool));
-	}
+	s->results = palloc0(Max(1, t->nboards) * sizeof(LbBoardResult));
+	for (int b = 0; b < t->nboards; b++)
+		s->results[b].players = palloc0(s->nplayers * sizeof(LbPlayerScore));
 }
 
 int
@@ -560,7 +539,7 @@ lb_player_number(const LbSubmit *s, Datum player)
 	while (lo < hi)
 	{
 		int			mid = lo + (hi - lo) / 2;
-		int			c = lb_player_cmp(s, s->players[mid], player);
+		int			c = lb_player_cmp(s->target, s->players[mid], player);
 
 		if (c == 0)
 			return mid;

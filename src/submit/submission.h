@@ -1,7 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * submission.h
- *	  A submit under way: the changes, their players, the boards.
+ *	  A submit under way, by its phases.
+ *
+ * What was asked is an LbSubmitCall; the boards that are found for it, and
+ * locked, an LbSubmitTarget; and what is being done to them an LbSubmit.  A
+ * phase reads what those before it have made, and does not change that.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,19 +20,63 @@
 #include "leaderboards/player.h"
 #include "submit/stand_in.h"
 
+/* What was asked, but for the items. */
+typedef struct LbSubmitCall
+{
+	LbLeaderboard leaderboard;
+	LbOp		op;
+	TimestampTz at;
+	ArrayType  *boards;			/* their names, texts; NULL: all that are open
+								 * at that time */
+	Datum		metadata;		/* a jsonb, written with scores that change;
+								 * 0: none */
+	const LbStandIn *stand_in;	/* for the leaderboard's tables, or NULL */
+}			LbSubmitCall;
+
+/* A board that is, or would be, written to. */
+typedef struct LbSubmitBoard
+{
+	const char *name;			/* the leaderboard, or the key of a window */
+	const char *kind;			/* the leaderboard, or the window's name */
+	const char *read_as;		/* what reads find it by */
+	bool		window;
+	LbOp		op;				/* of a window */
+	bool		joined;			/* some players have joined it, and only these
+								 * are written */
+	bool		closed;			/* not written to */
+	TimestampTz closes;
+} LbSubmitBoard;
+
+/* What was found, and locked. */
+typedef struct LbSubmitTarget
+{
+	const		LbSubmitCall *call;
+	LbDefinition *scores;		/* the leaderboard's board, if it is written
+								 * to */
+	LbDefinition *windows;		/* the family, if some of its boards are */
+	LbDefinition *hides;		/* the leaderboard's board, if it is not
+								 * written to, but records which players are
+								 * hidden */
+	const LbDefinition *players_of; /* a board of the players */
+	const LbType *type;			/* of players */
+	FmgrInfo   *cmp;			/* compares them, as btrees in C order do */
+	int			nboards;
+	int			nopen;			/* not closed, once they are locked */
+	LbSubmitBoard *boards;		/* the leaderboard's first, windows by key */
+}			LbSubmitTarget;
+
 /* One change of one player, as submitted. */
 typedef struct LbSubmitItem
 {
-	Datum		player;			/* of LbSubmit.type */
+	Datum		player;			/* of LbSubmitTarget.type */
 	text	   *player_text;	/* as the extension's own tables have it */
 	int64		amount;
 	const char *match_id;		/* or NULL */
 	int			number;			/* in the order of arrival */
 	int			item;			/* its number in the call of a user, from 1
 								 * on; 0: it is the only one */
-	const char *refused;		/* the limit that rejects it; NULL: none yet */
-	bool		overflows;		/* it leads to a score out of range */
-	const bool *joined;			/* which boards it is for; NULL: all */
+	const bool *joined;			/* which boards it is for, once they are
+								 * locked; NULL: all */
 } LbSubmitItem;
 
 /* What became of an item. */
@@ -40,26 +88,21 @@ typedef struct LbItemOutcome
 	int64		score;
 } LbItemOutcome;
 
-/* A board that is, or would be, written to. */
-typedef struct LbSubmitBoard
+/* A player's score on a board. */
+typedef struct LbPlayerScore
 {
-	const char *name;			/* the leaderboard, or the key of a window */
-	const char *kind;			/* the leaderboard, or the window's name */
-	const char *read_as;		/* what reads find it by */
-	bool		window;
-	LbOp		op;
-	bool		joined;			/* some players have joined it, and only these
-								 * are written */
-	bool		closed;			/* not written to */
-	TimestampTz closes;
+	int64		score;			/* as it is now */
+	int64		before;			/* the submit, if it adds to it or windows get
+								 * its change; 0: none */
+	bool		known;			/* the row was returned or read */
+	bool		has_score;
+	bool		had_score;		/* before, on the leaderboard's board */
+}			LbPlayerScore;
 
-	/* For each player: */
-	bool	   *known;			/* the row was returned or read */
-	bool	   *has_score;
-	int64	   *scores;			/* as they are now */
-	bool	   *had_score;		/* "global": before the submit */
-	int64	   *before;			/* the score then, if the submit adds to it or
-								 * windows get its change; 0: none */
+/* What has become of a board. */
+typedef struct LbBoardResult
+{
+	LbPlayerScore *players;
 
 	/* For the only player of lb_submit(): */
 	bool		has_previous;
@@ -67,102 +110,68 @@ typedef struct LbSubmitBoard
 	bool		has_rank;
 	int64		rank;
 	bool		written;		/* ... by a statement that returns it */
-} LbSubmitBoard;
+}			LbBoardResult;
 
-/* Changes of a player that have exceeded a limit which flags them. */
-typedef struct LbAnomaly
-{
-	const char *limit;			/* its name */
-	int			board;			/* number of the board */
-	const LbSubmitItem *item;	/* the last of them */
-	int64		submits;		/* how many */
-	int64		max_amount;		/* of them, without its sign */
-	const char *measure;
-	const char *value;
-	int64		bound;
-} LbAnomaly;
-
-/* What is recorded of a player on a board. */
-typedef enum LbHiding
-{
-	LB_NOT_RECORDED,
-	LB_HIDDEN,
-	LB_EXCEPTED					/* shown, though hidden on all leaderboards */
-} LbHiding;
-
-/* A submit under way. */
+/* What is being done. */
 typedef struct LbSubmit
 {
-	LbLeaderboard leaderboard;
-	LbOp		op;
-	TimestampTz at;
-	const		LbStandIn *stand_in;	/* for the leaderboard's tables, or
-										 * NULL */
-	Oid			records[LB_NRECORDS];	/* its tables: lb_find_record() */
-	bool		only_forwarded; /* it was forwarded, and nothing else was
-								 * written on other servers */
-	bool		has_metadata;	/* ... is written with scores that change: */
-	Datum		metadata;		/* a jsonb */
-	const LbDefinition *players_of; /* a board of the players */
-	const LbType *type;			/* of players */
-	FmgrInfo   *cmp;			/* compares them, as btrees in C order do */
-	bool		write_global;	/* "global" is the leaderboard's board of
-								 * scores, here and in what follows */
-	LbDefinition *scores_board; /* if it is written to */
-	LbDefinition *windows;		/* the family, if there are windows */
-	LbDefinition *hides;		/* "global", if it is not written to, but
-								 * records which players are hidden */
-	bool		named;			/* the caller has named the boards */
-	int			nboards;
-	int			maxboards;
-	int			nopen;			/* not closed */
-	LbSubmitBoard *boards;		/* "global" first, then windows by key */
-	bool		need_scores;
-	bool		each;			/* limits refuse items and raise no error, and
-								 * so do scores out of range */
-	bool		refused;		/* they have refused some */
-	bool		doubtful;		/* scores may get out of range */
+	const		LbSubmitCall *call;
+	const		LbSubmitTarget *target;
 	int			nitems;
 	LbSubmitItem *items;		/* by player, in the order of arrival */
+	LbItemOutcome *outcomes;	/* by number: limits refuse items, and raise
+								 * no error, and so do scores out of range;
+								 * NULL: they raise */
+	bool		refused;		/* they have refused some */
+	bool		only_forwarded; /* it was forwarded, and nothing else was
+								 * written on other servers */
 	int			nplayers;
 	Datum	   *players;		/* ascending */
-	text	  **player_texts;
-	int		   *by_text;		/* limit.c */
-	int		   *first;			/* of the player's items */
-	int128	   *change;			/* of the score on "global" */
+	int		   *first;			/* of each player's items; last nitems */
+	LbBoardResult *results;		/* of each board */
+	bool		need_scores;
+	bool		doubtful;		/* scores may get out of range */
+	int128	   *change;			/* of the leaderboard's score */
 	bool	   *ranked;			/* whether rows that are there are ranked,
 								 * which new ones of windows follow */
-	bool	   *enters;			/* whether a new row of "global" is ranked */
+	bool	   *enters;			/* whether a new row of the leaderboard's
+								 * board is ranked */
 	bool	   *exists;			/* whether there is one to lock; NULL if no
 								 * row can be hidden */
-	LbHiding   *on_scores;		/* what is recorded for "global" and for */
-	LbHiding   *on_windows;		/* windows; both NULL: not looked up */
-	uint64		hidden_seen;	/* hidden.c: when they were looked up */
-	bool		hidden_changed; /* ... and that this was not the first time */
-	int			nanomalies;
-	int			maxanomalies;
-	LbAnomaly  *anomalies;		/* in the order in which they were found */
+	struct LbHidden *hidden;	/* hidden.h; NULL: not looked up */
+	struct LbLimitCheck *limits;	/* limit.c */
+	Oid			records[LB_NRECORDS];	/* lb_find_record() */
 } LbSubmit;
 
 /*
- * Find the boards that a submit writes to: all of the leaderboard that are
- * open at s->at, or those that an array of text names.  Raises 42501 where
- * the caller may not write scores, 42704 where there is no such board or
- * window.
+ * Find the boards that a call writes to: all of the leaderboard that are open
+ * at that time, or those that it names.  Raises 42501 where the caller may not
+ * write scores, 42704 where there is no such board or window, 42703 where a
+ * table has no room for metadata.
  */
-extern void lb_submission_set_boards(LbSubmit *s, ArrayType *names);
+extern void lb_find_boards(LbSubmitTarget * t, const LbSubmitCall * call);
 
 /*
  * Lock the keys of windows against being closed, to the end of the
  * transaction, and note which are closed.  Can raise.
  */
-extern void lb_submission_lock(LbSubmit *s);
+extern void lb_lock_windows(LbSubmitTarget * t);
+
+/* Begin to submit items to boards. */
+static inline LbSubmit
+lb_submit_of(const LbSubmitTarget * t, LbSubmitItem *items, int nitems)
+{
+	return (LbSubmit)
+	{
+		.call = t->call,.target = t,.items = items,.nitems = nitems
+	};
+}
 
 /*
  * Sort the items by player, and allocate what is known of each player.  After
- * lb_submission_lock().
+ * the boards are locked.
  */
-extern void lb_submission_set_players(LbSubmit *s);
+extern void lb_set_players(LbSubmit *s);
 
 /*
  * Whether player number p takes part in a board: all do, unless players join
@@ -174,6 +183,36 @@ lb_takes_part(const LbSubmit *s, int board, int p)
 	const bool *joined = s->items[s->first[p]].joined;
 
 	return joined == NULL || joined[board];
+}
+
+/* The text of player number p. */
+static inline text *
+lb_player_text(const LbSubmit *s, int p)
+{
+	return s->items[s->first[p]].player_text;
+}
+
+/* The definition of a board. */
+static inline LbDefinition *
+lb_board_defn(const LbSubmitTarget * t, const LbSubmitBoard *board)
+{
+	return board->window ? t->windows : t->scores;
+}
+
+/* Whether a window gets the change of the leaderboard's score. */
+static inline bool
+lb_gets_change(const LbSubmitTarget * t, const LbSubmitBoard *board)
+{
+	return board->window && board->op == LB_OP_CHANGE && t->scores != NULL;
+}
+
+/* The operation on the scores of a board: never LB_OP_CHANGE. */
+static inline LbOp
+lb_effective_op(const LbSubmitTarget * t, const LbSubmitBoard *board)
+{
+	return !board->window ? t->call->op :
+		board->op != LB_OP_CHANGE ? board->op :
+		t->scores != NULL ? LB_OP_INCR : t->call->op;
 }
 
 /*
@@ -188,17 +227,13 @@ extern LbDefinition *lb_find_submitted(const char *name, bool family);
  * Compare two players: below 0, 0, or above 0.  This is the order in which
  * every function locks rows of several players.
  */
-extern int	lb_player_cmp(const LbSubmit *s, Datum a, Datum b);
+extern int	lb_player_cmp(const LbSubmitTarget * t, Datum a, Datum b);
 
 /* The number of a player in s->players, or -1. */
 extern int	lb_player_number(const LbSubmit *s, Datum player);
 
-/* The window with this key, or NULL. */
-extern LbSubmitBoard *lb_find_submit_window(LbSubmit *s, const char *key,
-											int len);
-
-/* The operation on the scores of a window: never LB_OP_CHANGE. */
-extern LbOp lb_effective_op(const LbSubmit *s, const LbSubmitBoard *board);
+/* The number of the window with this key, or -1. */
+extern int	lb_window_number(const LbSubmitTarget * t, const char *key, int len);
 
 /*
  * The table that stands in for one of the extension's, for a submit that has
@@ -207,22 +242,21 @@ extern LbOp lb_effective_op(const LbSubmit *s, const LbSubmitBoard *board);
 extern Oid	lb_find_record(LbSubmit *s, LbRecord record);
 
 /*
- * Run a statement on one of the extension's tables, as lb_own_run(); or, for a
- * submit that has stand_in, the other one on the table that lb_find_record()
+ * Run a statement on one of the extension's tables, as lb_own_exec(); or, for
+ * a submit that has stand_in, the other one on the table that lb_find_record()
  * has found, as lb_run_in().
  */
 extern uint64 lb_run_recording(const LbSubmit *s, LbRecord record, LbPlan *plan,
 							   const char *own, const char *other, int nargs,
-							   const Oid *types, Datum *values,
-							   const char *nulls);
+							   const LbArg * args);
 
 /*
- * Whether a submit whose boards are set must be forwarded: their tables are
+ * Whether a submit to these boards must be forwarded: their tables are
  * distributed.  Raises 0A000 if only one of the two is.  Or raise 0A000 if it
  * must be.
  */
-extern bool lb_is_forwarded(const LbSubmit *s);
-extern void lb_refuse_forwarded(const LbSubmit *s);
+extern bool lb_is_forwarded(const LbSubmitTarget * t);
+extern void lb_refuse_forwarded(const LbSubmitTarget * t);
 
 /*
  * Raise 42501 if the leaderboard has boards and the caller may write to none

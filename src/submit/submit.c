@@ -72,20 +72,17 @@
 #include "reads/read.h"
 #include "sql/spi.h"
 #include "submit/applied.h"
+#include "submit/entering.h"
 #include "submit/entrants.h"
 #include "submit/event.h"
 #include "submit/limit.h"
 #include "submit/score_range.h"
+#include "submit/score_rows.h"
 #include "submit/scores.h"
 #include "submit/submit.h"
 
 /* The longest match_id, in bytes: it must fit into an index. */
 #define MAX_MATCH_ID 1000
-
-PG_FUNCTION_INFO_V1(lb_submit);
-PG_FUNCTION_INFO_V1(lb_submit_key);
-PG_FUNCTION_INFO_V1(lb_submit_match);
-PG_FUNCTION_INFO_V1(lb_submit_match_key);
 
 int			lb_max_clock_skew = 300;
 bool		lb_submit_ranks = true;
@@ -103,50 +100,59 @@ bool		lb_submit_ranks = true;
 static void
 read_ranks(LbSubmit *s, bool previous)
 {
-	bool		number = s->players_of->plain_member;
+	const		LbSubmitTarget *t = s->target;
+	bool		number = t->players_of->plain_member;
 
-	if (!lb_submit_ranks || s->stand_in != NULL)
+	if (!lb_submit_ranks || s->call->stand_in != NULL)
 		return;
 	PushActiveSnapshot(GetTransactionSnapshot());
-	for (int b = 0; b < s->nboards; b++)
+	for (int b = 0; b < t->nboards; b++)
 	{
-		LbSubmitBoard *board = &s->boards[b];
+		LbBoardResult *result = &s->results[b];
 		LbRankNow	now;
 
-		lb_rank_now(board->read_as, number ? LB_AS_BIGINT : LB_AS_TEXT,
+		lb_rank_now(t->boards[b].read_as, number ? LB_AS_BIGINT : LB_AS_TEXT,
 					number ? s->players[0] :
-					PointerGetDatum(s->player_texts[0]),
+					PointerGetDatum(lb_player_text(s, 0)),
 					s->only_forwarded, &now);
 		if (previous)
 		{
-			board->has_previous = now.has_rank;
-			board->previous = now.rank;
+			result->has_previous = now.has_rank;
+			result->previous = now.rank;
 			continue;
 		}
-		board->has_rank = now.has_rank;
-		board->rank = now.rank;
-		if (now.has_score && !board->known[0])
+		result->has_rank = now.has_rank;
+		result->rank = now.rank;
+		if (now.has_score && !result->players->known)
 		{
-			board->known[0] = true;
-			board->has_score[0] = true;
-			board->scores[0] = now.score;
+			result->players->known = true;
+			result->players->has_score = true;
+			result->players->score = now.score;
 		}
 	}
 	PopActiveSnapshot();
 }
 
-/* lb_submit()'s answer: ranks and scores as they are now. */
+/* Read the scores of the only player that are not known. */
+static void
+read_missing_scores(LbSubmit *s)
+{
+	for (int b = 0; b < s->target->nboards; b++)
+	{
+		if (!s->results[b].players->known)
+			lb_read_missing_scores(s, b, 1);
+	}
+}
+
+/*
+ * lb_submit()'s answer: ranks and scores as they are now.  A hidden player's
+ * score is in the table only.
+ */
 static void
 read_answer(LbSubmit *s)
 {
 	read_ranks(s, false);
-
-	/* A hidden player's score is in the table only. */
-	for (int b = 0; b < s->nboards; b++)
-	{
-		if (!s->boards[b].known[0])
-			lb_read_missing_scores(s, b, 1);
-	}
+	read_missing_scores(s);
 }
 
 void
@@ -154,13 +160,13 @@ lb_apply(LbSubmit *s, bool answer)
 {
 	bool		single;
 
-	if (s->nopen == 0)
+	if (s->target->nopen == 0)
 	{
 		if (answer)
 			read_answer(s);
 		return;
 	}
-	s->need_scores = answer || s->each || lb_events ||
+	s->need_scores = answer || s->outcomes != NULL || lb_events ||
 		lb_limits_need_scores(s);
 	lb_limits_before(s);
 	if (s->refused)
@@ -169,16 +175,13 @@ lb_apply(LbSubmit *s, bool answer)
 	single = lb_write_single(s);
 	if (!single)
 	{
-		if (s->write_global)
-			lb_write_global(s);
+		if (s->target->scores != NULL)
+			lb_write_scores(s);
 		lb_write_windows(s);
 	}
 	lb_end_entering(s);
 	if (single && !answer && s->need_scores)
-	{
-		for (int b = 0; b < s->nboards; b++)
-			lb_read_missing_scores(s, b, 1);
-	}
+		read_missing_scores(s);
 	lb_check_range(s);
 	if (s->refused)
 		return;
@@ -190,27 +193,30 @@ lb_apply(LbSubmit *s, bool answer)
 }
 
 void
-lb_check_match_id(const char *match_id)
+lb_set_match(LbSubmitItem *item, Datum match_id)
 {
-	if (strlen(match_id) > MAX_MATCH_ID)
+	if (match_id == (Datum) 0)
+		return;
+	item->match_id = TextDatumGetCString(match_id);
+	if (strlen(item->match_id) > MAX_MATCH_ID)
 		ereport(ERROR,
 				(errcode(ERRCODE_STRING_DATA_RIGHT_TRUNCATION),
 				 errmsg("match_id is too long"),
 				 errdetail("It has %d bytes, the most is %d.",
-						   (int) strlen(match_id), MAX_MATCH_ID)));
+						   (int) strlen(item->match_id), MAX_MATCH_ID)));
 }
 
 void
-lb_begin_leaderboard(LbSubmit *s, const char *name)
+lb_begin_call(LbSubmitCall * call, const char *leaderboard)
 {
-	memset(s, 0, sizeof(LbSubmit));
-	s->leaderboard = *lb_require_leaderboard(name);
-	s->op = s->leaderboard.op;
+	memset(call, 0, sizeof(LbSubmitCall));
+	call->leaderboard = *lb_require_leaderboard(leaderboard);
+	call->op = call->leaderboard.op;
 }
 
 /* Check that the function can be called. */
 static void
-begin_call(const LbPlayerArgument *argument)
+check_call(const LbPlayerArgument *argument)
 {
 	const char *function = argument->argument.function == NULL ?
 		"lb_submit_json()" : psprintf("%s%s()", argument->argument.function,
@@ -223,33 +229,33 @@ begin_call(const LbPlayerArgument *argument)
 }
 
 void
-lb_set_time(LbSubmit *s, TimestampTz at)
+lb_set_time(LbSubmitCall * call, TimestampTz at)
 {
-	s->at = at;
-	if (TIMESTAMP_NOT_FINITE(s->at))
+	call->at = at;
+	if (TIMESTAMP_NOT_FINITE(at))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
 				 errmsg("argument \"%s\" must be finite", "at")));
 
 	/* now() is no such time, also if the clock was set back since. */
 	if (lb_max_clock_skew >= 0 &&
-		s->at - lb_max_clock_skew * USECS_PER_SEC >
+		at - lb_max_clock_skew * USECS_PER_SEC >
 		Max(GetCurrentTimestamp(), GetCurrentTransactionStartTimestamp()))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
 				 errmsg("argument \"%s\" is in the future: \"%s\"", "at",
-						timestamptz_to_str(s->at)),
+						timestamptz_to_str(at)),
 				 errdetail("It is more than %d seconds ahead of the server's clock.",
 						   lb_max_clock_skew),
 				 errhint("Submit scores when they have been made; \"leaderboard.max_clock_skew\" sets how far ahead another clock may be.")));
 }
 
 void
-lb_begin_submit(FunctionCallInfo fcinfo, LbSubmit *s,
+lb_begin_submit(FunctionCallInfo fcinfo, LbSubmitCall * call,
 				const LbPlayerArgument *argument, const char *const *names,
 				int leaderboard_arg, const char *op_hint)
 {
-	begin_call(argument);
+	check_call(argument);
 	for (int i = 0; i <= LB_ARG_AT; i++)
 	{
 		if (names[i] != NULL && PG_ARGISNULL(i))
@@ -257,11 +263,11 @@ lb_begin_submit(FunctionCallInfo fcinfo, LbSubmit *s,
 	}
 	if (PG_ARGISNULL(leaderboard_arg))
 		lb_null_argument("leaderboard");
-	lb_begin_leaderboard(s, text_to_cstring(PG_GETARG_TEXT_PP(leaderboard_arg)));
+	lb_begin_call(call, text_to_cstring(PG_GETARG_TEXT_PP(leaderboard_arg)));
 	if (!PG_ARGISNULL(LB_ARG_OP))
-		s->op = lb_op_from_text(text_to_cstring(PG_GETARG_TEXT_PP(LB_ARG_OP)),
-								op_hint);
-	lb_set_time(s, PG_GETARG_TIMESTAMPTZ(LB_ARG_AT));
+		call->op = lb_op_from_text(text_to_cstring(PG_GETARG_TEXT_PP(LB_ARG_OP)),
+								   op_hint);
+	lb_set_time(call, PG_GETARG_TIMESTAMPTZ(LB_ARG_AT));
 }
 
 
@@ -312,88 +318,83 @@ return_kept(FunctionCallInfo fcinfo, const LbSubmit *s,
 static LbAnswer *
 return_answers(FunctionCallInfo fcinfo, const LbSubmit *s, bool applied)
 {
-	LbAnswer   *answers = palloc(Max(1, s->nboards) * sizeof(LbAnswer));
+	int			n = s->target->nboards;
+	LbAnswer   *answers = palloc(Max(1, n) * sizeof(LbAnswer));
 
-	for (int b = 0; b < s->nboards; b++)
+	for (int b = 0; b < n; b++)
 	{
-		const LbSubmitBoard *board = &s->boards[b];
+		const LbSubmitBoard *board = &s->target->boards[b];
+		const		LbBoardResult *result = &s->results[b];
 		LbAnswer   *answer = &answers[b];
 
 		answer->board = board->name;
-		answer->has_score = board->has_score[0];
-		answer->has_rank = board->has_rank;
-		answer->has_previous = board->has_previous;
-		answer->score = board->scores[0];
-		answer->rank = board->rank;
-		answer->previous = board->previous;
+		answer->has_score = result->players->has_score;
+		answer->has_rank = result->has_rank;
+		answer->has_previous = result->has_previous;
+		answer->score = result->players->score;
+		answer->rank = result->rank;
+		answer->previous = result->previous;
 		return_row(fcinfo, answer,
-				   applied && !board->closed && !lb_kept_out(s, board),
-				   !applied);
+				   applied && !board->closed && !lb_kept_out(s, b), !applied);
 	}
 	return answers;
 }
 
 void
-lb_set_player(const LbSubmit *s, LbSubmitItem *item, Datum value,
+lb_set_player(const LbSubmitTarget * t, LbSubmitItem *item, Datum value,
 			  const LbPlayerArgument *argument)
 {
-	value = lb_player_from(s->players_of, s->type, value, argument);
-	item->player = lb_player_as_stored(s->players_of, value);
-	item->player_text = DatumGetTextPP(lb_value_to_text(s->type, item->player));
+	value = lb_player_from(t->players_of, t->type, value, argument);
+	item->player = lb_player_as_stored(t->players_of, value);
+	item->player_text = DatumGetTextPP(lb_value_to_text(t->type, item->player));
 }
 
 void
-lb_set_metadata(LbSubmit *s, Datum metadata)
+lb_lock_boards(LbSubmitTarget * t, LbSubmitItem *items, int nitems)
 {
-	s->has_metadata = true;
-	s->metadata = metadata;
-	if (s->write_global)
-		lb_require_metadata(s->scores_board);
-	if (s->windows != NULL)
-		lb_require_metadata(s->windows);
-}
-
-void
-lb_lock_boards(LbSubmit *s)
-{
-	lb_lock_entrants(s);
-	lb_submission_lock(s);
+	lb_lock_entrants(t, items, nitems);
+	lb_lock_windows(t);
 
 	/*
 	 * Before ranks and rows are read: a player who has a row on "global" is
 	 * not looked up in lb_hidden, so lb_close_season() must not remove it
 	 * meanwhile.
 	 */
-	if (s->write_global)
-		LockRelationOid(s->scores_board->source, RowExclusiveLock);
+	if (t->scores != NULL)
+		LockRelationOid(t->scores->source, RowExclusiveLock);
 }
 
-void
-lb_submit_one(FunctionCallInfo fcinfo, LbSubmit *s, LbSubmitItem *item)
+/* The boards are locked, and the match is claimed: write, and return rows. */
+static void
+submit_item(FunctionCallInfo fcinfo, LbSubmit *s, const LbSubmitItem *item,
+			bool applied)
 {
+	bool		claimed = item->match_id != NULL && s->target->nopen > 0;
 	LbAnswer   *answers;
-	bool		applied = true;
 
-	s->items = item;
-	s->nitems = 1;
-	lb_lock_boards(s);
-	lb_submission_set_players(s);
-	/* A submit that writes nothing does not use up the match. */
-	if (item->match_id != NULL && s->nopen > 0)
-	{
-		lb_claim_matches(s);
-		applied = s->nitems == 1;
-		if (!applied && return_kept(fcinfo, s, item))
-			return;
-	}
+	if (!applied && return_kept(fcinfo, s, item))
+		return;
 	read_ranks(s, true);
 	if (applied)
 		lb_apply(s, true);
 	else
 		read_answer(s);
 	answers = return_answers(fcinfo, s, applied);
-	if (applied && item->match_id != NULL && s->nopen > 0)
-		lb_keep_answers(s, item, answers, s->nboards);
+	if (applied && claimed)
+		lb_keep_answers(s, item, answers, s->target->nboards);
+}
+
+void
+lb_submit_one(FunctionCallInfo fcinfo, LbSubmitTarget * t, LbSubmitItem *item)
+{
+	LbSubmit	s = lb_submit_of(t, item, 1);
+
+	lb_lock_boards(t, item, 1);
+	lb_set_players(&s);
+	/* A submit that writes nothing does not use up the match. */
+	if (item->match_id != NULL && t->nopen > 0)
+		lb_claim_matches(&s);
+	submit_item(fcinfo, &s, item, s.nitems == 1);
 }
 
 /*
@@ -401,33 +402,30 @@ lb_submit_one(FunctionCallInfo fcinfo, LbSubmit *s, LbSubmitItem *item)
  * ranks here.  Returns whether its match had been submitted before.
  */
 static bool
-forward_one(FunctionCallInfo fcinfo, LbSubmit *s, LbSubmitItem *item,
-			Datum boards)
+forward_one(FunctionCallInfo fcinfo, const LbSubmitTarget * t,
+			LbSubmitItem *item)
 {
+	LbSubmit	s = lb_submit_of(t, item, 1);
 	LbForwarded *rows;
 	bool		repeated = false;
 	int			n;
 
-	s->items = item;
-	s->nitems = 1;
-	lb_submission_set_players(s);
-	read_ranks(s, true);
-	n = lb_require_distributed()->forward(s, boards, &rows);
-	read_ranks(s, false);
+	lb_set_players(&s);
+	read_ranks(&s, true);
+	n = lb_require_distributed()->forward(&s, &rows);
+	read_ranks(&s, false);
 	for (int i = 0; i < n; i++)
 	{
 		LbAnswer   *answer = &rows[i].answer;
 
-		for (int b = 0; b < s->nboards; b++)
+		for (int b = 0; b < t->nboards; b++)
 		{
-			const LbSubmitBoard *board = &s->boards[b];
-
-			if (strcmp(board->name, answer->board) != 0)
+			if (strcmp(t->boards[b].name, answer->board) != 0)
 				continue;
-			answer->has_rank = board->has_rank;
-			answer->has_previous = board->has_previous;
-			answer->rank = board->rank;
-			answer->previous = board->previous;
+			answer->has_rank = s.results[b].has_rank;
+			answer->has_previous = s.results[b].has_previous;
+			answer->rank = s.results[b].rank;
+			answer->previous = s.results[b].previous;
 		}
 		return_row(fcinfo, answer, rows[i].applied, rows[i].repeated);
 		repeated |= rows[i].repeated;
@@ -447,53 +445,41 @@ Datum
 lb_submit_as(FunctionCallInfo fcinfo, const LbPlayerArgument *argument)
 {
 	static const char *const names[] = {"member", "amount", NULL, NULL, "at"};
-	LbSubmit	s;
-	LbSubmitItem item;
-	Datum		boards = PG_ARGISNULL(ARG_BOARDS) ? (Datum) 0 :
-		PG_GETARG_DATUM(ARG_BOARDS);
+	LbSubmitCall call;
+	LbSubmitTarget target;
+	LbSubmitItem item = {.amount = 0};
 
-	lb_begin_submit(fcinfo, &s, argument, names, ARG_LEADERBOARD,
+	lb_begin_submit(fcinfo, &call, argument, names, ARG_LEADERBOARD,
 					" Boards are named in \"boards\", a leaderboard in \"leaderboard\".");
-	memset(&item, 0, sizeof(item));
 	item.amount = PG_GETARG_INT64(LB_ARG_AMOUNT);
 	if (!PG_ARGISNULL(LB_ARG_MATCH_ID))
-	{
-		item.match_id = text_to_cstring(PG_GETARG_TEXT_PP(LB_ARG_MATCH_ID));
-		lb_check_match_id(item.match_id);
-	}
+		lb_set_match(&item, PG_GETARG_DATUM(LB_ARG_MATCH_ID));
+	if (!PG_ARGISNULL(ARG_BOARDS))
+		call.boards = PG_GETARG_ARRAYTYPE_P(ARG_BOARDS);
+	if (!PG_ARGISNULL(ARG_METADATA))
+		call.metadata = PG_GETARG_DATUM(ARG_METADATA);
 	/* The caller has looked up the columns already. */
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
-	lb_submission_set_boards(&s, boards == 0 ? NULL :
-							 DatumGetArrayTypeP(boards));
-	if (!PG_ARGISNULL(ARG_METADATA))
-		lb_set_metadata(&s, PG_GETARG_DATUM(ARG_METADATA));
-	lb_set_player(&s, &item, PG_GETARG_DATUM(LB_ARG_PLAYER), argument);
-
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	if (lb_is_forwarded(&s))
-		(void) forward_one(fcinfo, &s, &item, boards);
+	lb_find_boards(&target, &call);
+	lb_set_player(&target, &item, PG_GETARG_DATUM(LB_ARG_PLAYER), argument);
+	SPI_connect();
+	if (lb_is_forwarded(&target))
+		(void) forward_one(fcinfo, &target, &item);
 	else
-		lb_submit_one(fcinfo, &s, &item);
+		lb_submit_one(fcinfo, &target, &item);
 	SPI_finish();
 	return (Datum) 0;
 }
 
-Datum
-lb_submit(PG_FUNCTION_ARGS)
+static Datum
+submit(FunctionCallInfo fcinfo, bool as_text)
 {
-	const LbPlayerArgument player = {{"member", "lb_submit"}, false};
+	const LbPlayerArgument player = {{"member", "lb_submit"}, as_text};
 
 	return lb_submit_as(fcinfo, &player);
 }
 
-Datum
-lb_submit_key(PG_FUNCTION_ARGS)
-{
-	const LbPlayerArgument player = {{"member", "lb_submit"}, true};
-
-	return lb_submit_as(fcinfo, &player);
-}
+LB_SUBMIT_TWINS(submit)
 
 
 /* ----------------------------------------------------------------
@@ -501,11 +487,20 @@ lb_submit_key(PG_FUNCTION_ARGS)
  * ----------------------------------------------------------------
  */
 
-static int
-submit_cmp(const void *a, const void *b)
+/* What a match submits to a leaderboard. */
+typedef struct Part
 {
-	return strcmp(((const LbSubmit *) a)->leaderboard.name,
-				  ((const LbSubmit *) b)->leaderboard.name);
+	LbSubmitCall call;
+	LbSubmitTarget target;
+	LbSubmitItem item;
+	LbSubmit	submit;
+} Part;
+
+static int
+part_cmp(const void *a, const void *b)
+{
+	return strcmp(((const Part *) a)->call.leaderboard.name,
+				  ((const Part *) b)->call.leaderboard.name);
 }
 
 /* The amount that a value of the object is; raises 22023, 22P02 or 22003. */
@@ -536,17 +531,17 @@ match_amount(const JsonbValue *v, const char *leaderboard)
 }
 
 /*
- * The submits of an object with an amount for each leaderboard, in the order
- * in which their rows are locked; returns how many.
+ * The parts of a match, whose object has an amount for each leaderboard, in
+ * the order in which their rows are locked; returns how many.
  */
 static int
-match_submits(Jsonb *amounts, const LbSubmitItem *item, TimestampTz at,
-			  LbSubmit **submits)
+match_parts(Jsonb *amounts, const LbSubmitItem *item, TimestampTz at,
+			Part **parts)
 {
 	JsonbIterator *it = JsonbIteratorInit(&amounts->root);
 	JsonbIteratorToken token;
 	JsonbValue	v;
-	LbSubmit   *s = NULL;
+	Part	   *part = NULL;
 	int			n = 0;
 
 	if (!JB_ROOT_IS_OBJECT(amounts))
@@ -555,24 +550,22 @@ match_submits(Jsonb *amounts, const LbSubmitItem *item, TimestampTz at,
 				 errmsg("the amounts of a match must be a json object"),
 				 errhint("It has leaderboards and amounts, as in %s.",
 						 "'{\"kills\": 7, \"wins\": 1}'")));
-	*submits = palloc(Max(1, JB_ROOT_COUNT(amounts)) * sizeof(LbSubmit));
+	*parts = palloc(Max(1, JB_ROOT_COUNT(amounts)) * sizeof(Part));
 	while ((token = JsonbIteratorNext(&it, &v, true)) != WJB_DONE)
 	{
 		if (token == WJB_KEY)
 		{
-			s = &(*submits)[n++];
-			lb_begin_leaderboard(s, pnstrdup(v.val.string.val, v.val.string.len));
-			lb_set_time(s, at);
+			part = &(*parts)[n++];
+			lb_begin_call(&part->call, pnstrdup(v.val.string.val, v.val.string.len));
+			lb_set_time(&part->call, at);
 		}
 		else if (token == WJB_VALUE)
 		{
-			s->items = palloc(sizeof(LbSubmitItem));
-			*s->items = *item;
-			s->items->amount = match_amount(&v, s->leaderboard.name);
-			s->nitems = 1;
+			part->item = *item;
+			part->item.amount = match_amount(&v, part->call.leaderboard.name);
 		}
 	}
-	qsort(*submits, n, sizeof(LbSubmit), submit_cmp);
+	qsort(*parts, n, sizeof(Part), part_cmp);
 	return n;
 }
 
@@ -581,15 +574,15 @@ match_submits(Jsonb *amounts, const LbSubmitItem *item, TimestampTz at,
  * NULL if there is none: then it is not the same match.
  */
 static void
-check_same_match(const LbSubmit *new, const LbSubmit *old)
+check_same_match(const Part *new, const Part *old)
 {
 	if (new != NULL && old != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNIQUE_VIOLATION),
 				 errmsg("match \"%s\" of player \"%s\" has been submitted to leaderboard \"%s\", but not to \"%s\"",
-						new->items->match_id,
-						text_to_cstring(new->items->player_text),
-						old->leaderboard.name, new->leaderboard.name),
+						new->item.match_id,
+						text_to_cstring(new->item.player_text),
+						old->call.leaderboard.name, new->call.leaderboard.name),
 				 errhint("Submit a match to all its leaderboards by one call.")));
 }
 
@@ -598,70 +591,55 @@ check_same_match(const LbSubmit *new, const LbSubmit *old)
  * them, and raises if it is on some only.
  */
 static bool
-claim_match(LbSubmit *submits, int n)
+claim_match(Part *parts, int n)
 {
-	const LbSubmit *new = NULL;
-	const LbSubmit *old = NULL;
+	const Part *new = NULL;
+	const Part *old = NULL;
 
 	for (int i = 0; i < n; i++)
 	{
-		lb_claim_matches(&submits[i]);
-		if (submits[i].nitems == 1)
-			new = &submits[i];
+		lb_claim_matches(&parts[i].submit);
+		if (parts[i].submit.nitems == 1)
+			new = &parts[i];
 		else
-			old = &submits[i];
+			old = &parts[i];
 	}
 	check_same_match(new, old);
 	return old == NULL;
 }
 
-/* The submits where the tables of all leaderboards are distributed. */
+/* Submit the parts where the tables of all leaderboards are distributed. */
 static void
-forward_match(FunctionCallInfo fcinfo, LbSubmit *submits, int n)
+forward_match(FunctionCallInfo fcinfo, Part *parts, int n)
 {
-	const LbSubmit *new = NULL;
-	const LbSubmit *old = NULL;
+	const Part *new = NULL;
+	const Part *old = NULL;
 
 	for (int i = 0; i < n; i++)
 	{
-		if (forward_one(fcinfo, &submits[i], submits[i].items, (Datum) 0))
-			old = &submits[i];
+		if (forward_one(fcinfo, &parts[i].target, &parts[i].item))
+			old = &parts[i];
 		else
-			new = &submits[i];
+			new = &parts[i];
 	}
 	check_same_match(new, old);
 }
 
-/* Those where none is. */
+/* The same where none is. */
 static void
-apply_match(FunctionCallInfo fcinfo, LbSubmit *submits, int n)
+apply_match(FunctionCallInfo fcinfo, Part *parts, int n)
 {
-	bool		has_match = n > 0 && submits->items->match_id != NULL;
 	bool		applied;
 
 	for (int i = 0; i < n; i++)
 	{
-		lb_lock_boards(&submits[i]);
-		lb_submission_set_players(&submits[i]);
+		lb_lock_boards(&parts[i].target, &parts[i].item, 1);
+		parts[i].submit = lb_submit_of(&parts[i].target, &parts[i].item, 1);
+		lb_set_players(&parts[i].submit);
 	}
-	applied = !has_match || claim_match(submits, n);
+	applied = n == 0 || parts->item.match_id == NULL || claim_match(parts, n);
 	for (int i = 0; i < n; i++)
-	{
-		LbSubmit   *s = &submits[i];
-		LbSubmitItem item = *s->items;
-		LbAnswer   *answers;
-
-		if (!applied && return_kept(fcinfo, s, &item))
-			continue;
-		read_ranks(s, true);
-		if (applied)
-			lb_apply(s, true);
-		else
-			read_answer(s);
-		answers = return_answers(fcinfo, s, applied);
-		if (applied && has_match)
-			lb_keep_answers(s, &item, answers, s->nboards);
-	}
+		submit_item(fcinfo, &parts[i].submit, &parts[i].item, applied);
 }
 
 /*
@@ -674,55 +652,40 @@ submit_match(FunctionCallInfo fcinfo, bool as_text)
 {
 	static const char *const names[] = {"member", "amounts", NULL, "at"};
 	const LbPlayerArgument argument = {{names[0], "lb_submit_match"}, as_text};
-	LbSubmitItem item;
-	LbSubmit   *submits;
+	LbSubmitItem item = {.amount = 0};
+	Part	   *parts;
 	int			nforwarded = 0;
 	int			n;
 
-	begin_call(&argument);
+	check_call(&argument);
 	for (int i = 0; i < (int) lengthof(names); i++)
 	{
 		if (names[i] != NULL && PG_ARGISNULL(i))
 			lb_null_argument(names[i]);
 	}
-	memset(&item, 0, sizeof(item));
 	if (!PG_ARGISNULL(2))
-	{
-		item.match_id = text_to_cstring(PG_GETARG_TEXT_PP(2));
-		lb_check_match_id(item.match_id);
-	}
+		lb_set_match(&item, PG_GETARG_DATUM(2));
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
-	n = match_submits(PG_GETARG_JSONB_P(1), &item, PG_GETARG_TIMESTAMPTZ(3),
-					  &submits);
+	n = match_parts(PG_GETARG_JSONB_P(1), &item, PG_GETARG_TIMESTAMPTZ(3),
+					&parts);
 	for (int i = 0; i < n; i++)
 	{
-		lb_submission_set_boards(&submits[i], NULL);
-		nforwarded += lb_is_forwarded(&submits[i]);
-		lb_set_player(&submits[i], submits[i].items, PG_GETARG_DATUM(0), &argument);
+		lb_find_boards(&parts[i].target, &parts[i].call);
+		nforwarded += lb_is_forwarded(&parts[i].target);
+		lb_set_player(&parts[i].target, &parts[i].item, PG_GETARG_DATUM(0), &argument);
 	}
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	for (int i = 0; nforwarded < n && i < n; i++)
-		lb_refuse_forwarded(&submits[i]);
+		lb_refuse_forwarded(&parts[i].target);
 	if (nforwarded > 0)
-		forward_match(fcinfo, submits, n);
+		forward_match(fcinfo, parts, n);
 	else
-		apply_match(fcinfo, submits, n);
+		apply_match(fcinfo, parts, n);
 	SPI_finish();
 	return (Datum) 0;
 }
 
-Datum
-lb_submit_match(PG_FUNCTION_ARGS)
-{
-	return submit_match(fcinfo, false);
-}
-
-Datum
-lb_submit_match_key(PG_FUNCTION_ARGS)
-{
-	return submit_match(fcinfo, true);
-}
+LB_SUBMIT_TWINS(submit_match)
 
 void
 lb_submit_init(void)

@@ -32,32 +32,33 @@ extern void lb_submit_init(void);
 /* Setting: lb_submit() returns ranks. */
 extern bool lb_submit_ranks;
 
-/* Begin a submit to a leaderboard, with its own operation; raises 42704. */
-extern void lb_begin_leaderboard(LbSubmit *s, const char *name);
+/* Begin a call for a leaderboard, with its own operation; raises 42704. */
+extern void lb_begin_call(LbSubmitCall * call, const char *leaderboard);
 
 /*
  * The player of an item, as the table of its board stores it.  Raises what
  * lb_player_from() and lb_player_as_stored() do.
  */
-extern void lb_set_player(const LbSubmit *s, LbSubmitItem *item, Datum value,
-						  const LbPlayerArgument *argument);
+extern void lb_set_player(const LbSubmitTarget * t, LbSubmitItem *item,
+						  Datum value, const LbPlayerArgument *argument);
 
 /*
  * The time of a submit.  Raises 22008 if it is infinite, or further ahead of
  * the clock than lb_max_clock_skew.
  */
-extern void lb_set_time(LbSubmit *s, TimestampTz at);
+extern void lb_set_time(LbSubmitCall * call, TimestampTz at);
 
 /*
- * Write metadata with the scores; raises 42703 if a table has no room for it.
+ * The match of an item, from a text, or 0 if it has none; raises 22001 if it
+ * is too long.
  */
-extern void lb_set_metadata(LbSubmit *s, Datum metadata);
+extern void lb_set_match(LbSubmitItem *item, Datum match_id);
 
 /*
- * Submit one item to the boards that are set, and fill the caller's set of
+ * Submit one item to the boards that were found, and fill the caller's set of
  * rows.  Between SPI_connect and SPI_finish; raises as lb_submit().
  */
-extern void lb_submit_one(FunctionCallInfo fcinfo, LbSubmit *s,
+extern void lb_submit_one(FunctionCallInfo fcinfo, LbSubmitTarget * t,
 						  LbSubmitItem *item);
 
 /* Arguments of lb_submit(), which lb_submit_many() has too, but for boards. */
@@ -71,30 +72,46 @@ enum
 };
 
 /*
- * Check the arguments that all functions have, and begin a submit.  The first
+ * Check the arguments that all functions have, and begin a call.  The first
  * arguments have these names where they must not be null; leaderboard_arg is
  * the number of the argument "leaderboard", and op_hint what the error of a
  * wrong operation adds to its hint.  Raises what docs/reference.md lists.
  */
-extern void lb_begin_submit(FunctionCallInfo fcinfo, LbSubmit *s,
+extern void lb_begin_submit(FunctionCallInfo fcinfo, LbSubmitCall * call,
 							const LbPlayerArgument *argument,
 							const char *const *names, int leaderboard_arg,
 							const char *op_hint);
 
-/* Raise 22001 if it is too long. */
-extern void lb_check_match_id(const char *match_id);
-
 /*
  * Lock what the items' players have joined, and windows against being closed.
- * This can leave out boards, which the players are set for afterwards.
- * Between SPI_connect and SPI_finish; can raise.
+ * This can leave out boards.  Between SPI_connect and SPI_finish; can raise.
  */
-extern void lb_lock_boards(LbSubmit *s);
+extern void lb_lock_boards(LbSubmitTarget * t, LbSubmitItem *items, int nitems);
 
 /*
  * Write the submission, check it against the limits, and log it.  With answer,
  * also read what lb_submit() returns.  Likewise.
  */
 extern void lb_apply(LbSubmit *s, bool answer);
+
+/*
+ * Lock the boards, and submit n items, whose players are set, to them; returns
+ * how many were applied.  Likewise; raises as lb_submit_many().
+ */
+extern int64 lb_submit_all(LbSubmitTarget * t, LbSubmitItem *items, int n);
+
+/* The same without what limits refuse; returns what became of each item. */
+extern LbItemOutcome *lb_submit_each_of(LbSubmitTarget * t, LbSubmitItem *items,
+										int n);
+
+/*
+ * A function lb_name, and its twin lb_name_key, which takes players as text:
+ * both are name(fcinfo, whether they are text).
+ */
+#define LB_SUBMIT_TWINS(name) \
+	PG_FUNCTION_INFO_V1(lb_##name); \
+	PG_FUNCTION_INFO_V1(lb_##name##_key); \
+	Datum lb_##name(PG_FUNCTION_ARGS) { return name(fcinfo, false); } \
+	Datum lb_##name##_key(PG_FUNCTION_ARGS) { return name(fcinfo, true); }
 
 #endif							/* LB_SUBMIT_H */

@@ -29,12 +29,6 @@
 #include "sql/spi.h"
 #include "submit/applied.h"
 #include "submit/submit.h"
-#include "submit/submit_many.h"
-
-PG_FUNCTION_INFO_V1(lb_submit_many);
-PG_FUNCTION_INFO_V1(lb_submit_many_key);
-PG_FUNCTION_INFO_V1(lb_submit_each);
-PG_FUNCTION_INFO_V1(lb_submit_each_key);
 
 
 /* ----------------------------------------------------------------
@@ -69,9 +63,10 @@ require_length(const char *name, int length, int nplayers)
 }
 
 /* The items of lb_submit_many(), without their players. */
-static void
-set_items(FunctionCallInfo fcinfo, LbSubmit *s, int n)
+static LbSubmitItem *
+make_items(FunctionCallInfo fcinfo, int n)
 {
+	LbSubmitItem *items;
 	Datum	   *amounts;
 	Datum	   *matches = NULL;
 	bool	   *nulls;
@@ -89,11 +84,10 @@ set_items(FunctionCallInfo fcinfo, LbSubmit *s, int n)
 		require_length("match_ids", length, n);
 	}
 	check_size(n, 1);
-	s->items = palloc0(Max(1, n) * sizeof(LbSubmitItem));
-	s->nitems = n;
+	items = palloc0(Max(1, n) * sizeof(LbSubmitItem));
 	for (int i = 0; i < n; i++)
 	{
-		LbSubmitItem *item = &s->items[i];
+		LbSubmitItem *item = &items[i];
 
 		CHECK_FOR_INTERRUPTS();
 		if (nulls[i])
@@ -102,11 +96,9 @@ set_items(FunctionCallInfo fcinfo, LbSubmit *s, int n)
 		item->number = i;
 		item->item = i + 1;
 		if (matches != NULL && !match_nulls[i])
-		{
-			item->match_id = TextDatumGetCString(matches[i]);
-			lb_check_match_id(item->match_id);
-		}
+			lb_set_match(item, matches[i]);
 	}
+	return items;
 }
 
 /*
@@ -114,16 +106,16 @@ set_items(FunctionCallInfo fcinfo, LbSubmit *s, int n)
  * items; returns how many items there are.
  */
 static int
-begin_many(FunctionCallInfo fcinfo, LbSubmit *s,
-		   const LbPlayerArgument *argument)
+begin_many(FunctionCallInfo fcinfo, const LbPlayerArgument *argument,
+		   LbSubmitCall * call, LbSubmitTarget * t, LbSubmitItem **items)
 {
 	static const char *const names[] = {"members", "amounts", NULL, NULL, "at"};
 	Datum	   *players;
 	bool	   *nulls;
 	int			n;
 
-	lb_begin_submit(fcinfo, s, argument, names, LB_ARG_AT + 1, "");
-	lb_require_some_write(&s->leaderboard);
+	lb_begin_submit(fcinfo, call, argument, names, LB_ARG_AT + 1, "");
+	lb_require_some_write(&call->leaderboard);
 	if (argument->as_text)
 		deconstruct_array(PG_GETARG_ARRAYTYPE_P(LB_ARG_PLAYER), TEXTOID, -1, false,
 						  TYPALIGN_INT, &players, &nulls, &n);
@@ -131,7 +123,7 @@ begin_many(FunctionCallInfo fcinfo, LbSubmit *s,
 		deconstruct_array(PG_GETARG_ARRAYTYPE_P(LB_ARG_PLAYER), INT8OID, sizeof(int64),
 						  FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &players, &nulls,
 						  &n);
-	set_items(fcinfo, s, n);
+	*items = make_items(fcinfo, n);
 	if (n == 0)
 		return 0;
 	for (int i = 0; i < n; i++)
@@ -139,12 +131,12 @@ begin_many(FunctionCallInfo fcinfo, LbSubmit *s,
 		if (nulls[i])
 			lb_null_element("members");
 	}
-	lb_submission_set_boards(s, NULL);
-	check_size(n, s->nboards);
+	lb_find_boards(t, call);
+	check_size(n, t->nboards);
 	for (int i = 0; i < n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		lb_set_player(s, &s->items[i], players[i], argument);
+		lb_set_player(t, &(*items)[i], players[i], argument);
 	}
 	return n;
 }
@@ -153,21 +145,23 @@ begin_many(FunctionCallInfo fcinfo, LbSubmit *s,
 static void
 apply_many(LbSubmit *s)
 {
-	if (s->nopen > 0)
+	if (s->target->nopen > 0)
 		lb_claim_matches(s);
 	if (s->nitems > 0)
 	{
-		lb_submission_set_players(s);
+		lb_set_players(s);
 		lb_apply(s, false);
 	}
 }
 
 int64
-lb_submit_all(LbSubmit *s)
+lb_submit_all(LbSubmitTarget * t, LbSubmitItem *items, int n)
 {
-	lb_lock_boards(s);
-	apply_many(s);
-	return s->nopen > 0 ? s->nitems : 0;
+	LbSubmit	s = lb_submit_of(t, items, n);
+
+	lb_lock_boards(t, items, n);
+	apply_many(&s);
+	return t->nopen > 0 ? s.nitems : 0;
 }
 
 /* lb_submit_many(), or its twin, which takes elements of text. */
@@ -175,30 +169,24 @@ static Datum
 submit_many(FunctionCallInfo fcinfo, bool as_text)
 {
 	const LbPlayerArgument argument = {{"members", "lb_submit_many"}, as_text};
+	LbSubmitCall call;
+	LbSubmitTarget target;
+	LbSubmitItem *items;
 	LbSubmit	s;
-	int64		n;
+	int64		n = begin_many(fcinfo, &argument, &call, &target, &items);
 
-	if (begin_many(fcinfo, &s, &argument) == 0)
+	if (n == 0)
 		PG_RETURN_INT64(0);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	n = lb_is_forwarded(&s) ?
-		lb_require_distributed()->forward_many(&s, NULL) : lb_submit_all(&s);
+	s = lb_submit_of(&target, items, n);
+	SPI_connect();
+	n = lb_is_forwarded(&target) ?
+		lb_require_distributed()->forward_many(&s, NULL) :
+		lb_submit_all(&target, items, n);
 	SPI_finish();
 	PG_RETURN_INT64(n);
 }
 
-Datum
-lb_submit_many(PG_FUNCTION_ARGS)
-{
-	return submit_many(fcinfo, false);
-}
-
-Datum
-lb_submit_many_key(PG_FUNCTION_ARGS)
-{
-	return submit_many(fcinfo, true);
-}
+LB_SUBMIT_TWINS(submit_many)
 
 
 /* ----------------------------------------------------------------
@@ -218,11 +206,6 @@ attempt(LbSubmit *s)
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
 
-	s->refused = false;
-	s->doubtful = false;
-	s->nplayers = 0;
-	s->by_text = NULL;
-	s->nanomalies = 0;
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(context);
 	PG_TRY();
@@ -245,6 +228,25 @@ attempt(LbSubmit *s)
 	return !s->refused;
 }
 
+/* The items have been applied. */
+static void
+set_applied(const LbSubmit *s)
+{
+	for (int p = 0; p < s->nplayers; p++)
+	{
+		const		LbPlayerScore *score = &s->results[0].players[p];
+
+		for (int i = s->first[p]; i < s->first[p + 1]; i++)
+		{
+			LbItemOutcome *outcome = &s->outcomes[s->items[i].number];
+
+			outcome->status = s->ranked[p] ? "applied" : "hidden";
+			outcome->has_score = score->has_score;
+			outcome->score = score->score;
+		}
+	}
+}
+
 /*
  * Changes of one player are one change.  So if a limit refuses their sum or
  * the score, it refuses all of them; but an amount that is too large, only
@@ -252,63 +254,29 @@ attempt(LbSubmit *s)
  * too.
  */
 LbItemOutcome *
-lb_submit_each_of(LbSubmit *s)
+lb_submit_each_of(LbSubmitTarget * t, LbSubmitItem *items, int n)
 {
-	int			n = s->nitems;
-	LbSubmitItem *all = s->items;
 	LbItemOutcome *outcomes = palloc0(n * sizeof(LbItemOutcome));
-	int			left = n;
-	bool		done = false;
+	LbSubmitItem *left = palloc(n * sizeof(LbSubmitItem));
+	LbSubmit	s;
 
-	s->each = true;
-	lb_lock_boards(s);
-	while (left > 0 && !done)
+	lb_lock_boards(t, items, n);
+	do
 	{
-		LbSubmitItem *items = palloc(left * sizeof(LbSubmitItem));
-
-		s->items = items;
-		s->nitems = 0;
+		s = lb_submit_of(t, left, 0);
+		s.outcomes = outcomes;
 		for (int i = 0; i < n; i++)
 		{
-			if (all[i].refused == NULL && !all[i].overflows)
-				items[s->nitems++] = all[i];
+			if (outcomes[i].status == NULL)
+				left[s.nitems++] = items[i];
 		}
-		done = attempt(s);
-		for (int i = 0; i < s->nitems; i++)
-		{
-			int			number = items[i].number;
-
-			if (!done && items[i].refused == NULL && !items[i].overflows)
-				continue;
-			all[number].refused = items[i].refused;
-			all[number].overflows = items[i].overflows;
-			outcomes[number].limit = items[i].refused;
-			outcomes[number].status = done ? "applied" :
-				items[i].overflows ? "overflow" : "limit";
-			left -= !done;
-		}
-	}
-	for (int p = 0; done && p < s->nplayers; p++)
-	{
-		int			end = p + 1 < s->nplayers ? s->first[p + 1] : s->nitems;
-
-		for (int i = s->first[p]; i < end; i++)
-		{
-			LbItemOutcome *outcome = &outcomes[s->items[i].number];
-
-			if (!s->ranked[p])
-				outcome->status = "hidden";
-			outcome->has_score = s->boards[0].has_score[p];
-			outcome->score = s->boards[0].scores[p];
-		}
-	}
+	} while (!attempt(&s));
+	set_applied(&s);
 	for (int i = 0; i < n; i++)
 	{
 		if (outcomes[i].status == NULL)
 			outcomes[i].status = "duplicate";
 	}
-	s->items = all;
-	s->nitems = n;
 	return outcomes;
 }
 
@@ -318,30 +286,35 @@ submit_each(FunctionCallInfo fcinfo, bool as_text)
 {
 	const LbPlayerArgument argument = {{"members", "lb_submit_each"}, as_text};
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	LbSubmitCall call;
+	LbSubmitTarget target;
+	LbSubmitItem *items;
 	LbSubmit	s;
 	LbItemOutcome *outcomes;
+	int			n;
 
 	InitMaterializedSRF(fcinfo, 0);
-	if (begin_many(fcinfo, &s, &argument) == 0)
+	n = begin_many(fcinfo, &argument, &call, &target, &items);
+	if (n == 0)
 		return (Datum) 0;
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	if (lb_is_forwarded(&s))
+	s = lb_submit_of(&target, items, n);
+	SPI_connect();
+	if (lb_is_forwarded(&target))
 	{
-		outcomes = palloc0(s.nitems * sizeof(LbItemOutcome));
+		outcomes = palloc0(n * sizeof(LbItemOutcome));
 		(void) lb_require_distributed()->forward_many(&s, outcomes);
 	}
 	else
-		outcomes = lb_submit_each_of(&s);
-	for (int i = 0; i < s.nitems; i++)
+		outcomes = lb_submit_each_of(&target, items, n);
+	for (int i = 0; i < n; i++)
 	{
 		const LbItemOutcome *outcome = &outcomes[i];
 		Datum		values[5];
 		bool		nulls[5] = {false};
 
 		values[0] = Int32GetDatum(i + 1);
-		values[1] = as_text ? PointerGetDatum(s.items[i].player_text) :
-			s.items[i].player;
+		values[1] = as_text ? PointerGetDatum(items[i].player_text) :
+			items[i].player;
 		values[2] = CStringGetTextDatum(outcome->status);
 		nulls[3] = !outcome->has_score;
 		values[3] = Int64GetDatum(outcome->score);
@@ -353,14 +326,4 @@ submit_each(FunctionCallInfo fcinfo, bool as_text)
 	return (Datum) 0;
 }
 
-Datum
-lb_submit_each(PG_FUNCTION_ARGS)
-{
-	return submit_each(fcinfo, false);
-}
-
-Datum
-lb_submit_each_key(PG_FUNCTION_ARGS)
-{
-	return submit_each(fcinfo, true);
-}
+LB_SUBMIT_TWINS(submit_each)

@@ -44,7 +44,7 @@
 #include "reads/read.h"
 #include "reads/text.h"
 #include "sql/spi.h"
-#include "submit/scores.h"
+#include "submit/score_statement.h"
 #include "windows/archive.h"
 
 PG_FUNCTION_INFO_V1(lb_close_season);
@@ -209,8 +209,8 @@ archive_rows(const LbDefinition *defn, const char *board, const char *season,
 					   "SELECT $1, $2, u.member, u.score, $5, $6 "
 					   "FROM ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4)) AS u (member, score)",
 					   LB_ARGS(lb_arg_text(board), lb_arg_text(season),
-							   lb_arg_array(TEXTOID, members, (int) n),
-							   lb_arg_array(TEXTOID, scores, (int) n),
+							   lb_arg_array(TEXTOID, members, NULL, (int) n),
+							   lb_arg_array(TEXTOID, scores, NULL, (int) n),
 							   lb_arg_owner(defn),
 							   lb_arg_int4(lb_archive_source(defn))));
 }

@@ -56,7 +56,7 @@
  */
 static uint64
 delete_as_owner(const LbDefinition *defn, const char *sql, int nargs,
-				const LbArg *args)
+				const LbArg * args)
 {
 	int			nestlevel = NewGUCNestLevel();
 	uint64		n;
@@ -200,7 +200,7 @@ try_delete(Deletion *d, Datum *elements, int n, uint64 *removed)
 	volatile bool ok = true;
 
 	CHECK_FOR_INTERRUPTS();
-	d->args[0] = lb_arg_array(d->element, elements, n);
+	d->args[0] = lb_arg_array(d->element, elements, NULL, n);
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(context);
 	PG_TRY();
@@ -483,7 +483,7 @@ remove_ranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 		}
 	}
 	if (removed < asked)
-		kept = lb_arg_array(type->oid, elements, asked);
+		kept = lb_arg_array(type->oid, elements, NULL, asked);
 	if (distributed)
 	{
 		remove_distributed(&deletion, key, kept, max_rows - removed);
