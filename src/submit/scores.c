@@ -15,11 +15,8 @@
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
 
-#include "submit/entering.h"
 #include "submit/hidden.h"
 #include "submit/score_range.h"
-#include "submit/score_rows.h"
-#include "submit/score_statement.h"
 #include "submit/scores.h"
 
 /* Windows that one statement writes to with "global". */

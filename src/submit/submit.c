@@ -72,12 +72,10 @@
 #include "reads/read.h"
 #include "sql/spi.h"
 #include "submit/applied.h"
-#include "submit/entering.h"
 #include "submit/entrants.h"
 #include "submit/event.h"
 #include "submit/limit.h"
 #include "submit/score_range.h"
-#include "submit/score_rows.h"
 #include "submit/scores.h"
 #include "submit/submit.h"
 

@@ -44,7 +44,7 @@
 #include "reads/read.h"
 #include "reads/text.h"
 #include "sql/spi.h"
-#include "submit/score_statement.h"
+#include "submit/scores.h"
 #include "windows/archive.h"
 
 PG_FUNCTION_INFO_V1(lb_close_season);

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * entering.c
+ * scores_entering.c
  *	  Players whose first rows of scores a submit inserts: locks, and whether
  *	  these rows are ranked.
  *
@@ -20,10 +20,8 @@
 #include "utils/builtins.h"
 
 #include "leaderboards/as_owner.h"
-#include "submit/entering.h"
 #include "submit/hidden.h"
-#include "submit/score_rows.h"
-#include "submit/score_statement.h"
+#include "submit/scores.h"
 
 /* Players who are locked at once, since the first row of each is inserted. */
 #define MAX_LOCKED 64

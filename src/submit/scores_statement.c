@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * score_statement.c
+ * scores_statement.c
  *	  The statements on tables of scores: their texts and their plans.
  *
  * The texts are made from the definitions of the leaderboard's board, which is
@@ -18,7 +18,7 @@
 #include "utils/syscache.h"
 
 #include "leaderboards/player.h"
-#include "submit/score_statement.h"
+#include "submit/scores.h"
 
 
 /* ----------------------------------------------------------------

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * score_rows.c
+ * scores_rows.c
  *	  Rows of scores that statements return, and reading those that are
  *	  missing.
  *
@@ -10,8 +10,7 @@
 
 #include "utils/builtins.h"
 
-#include "submit/score_rows.h"
-#include "submit/score_statement.h"
+#include "submit/scores.h"
 
 LbArg
 lb_players_arg(const LbSubmit *s, Datum *players, int n)
