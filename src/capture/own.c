@@ -18,7 +18,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "capture/xactlog.h"
+#include "capture/own.h"
 #include "util/planted.h"
 
 /*

@@ -46,6 +46,7 @@
 #include "boards/xact_end.h"
 #include "capture/ddl.h"
 #include "capture/xact.h"
+#include "capture/own.h"
 #include "capture/xactlog.h"
 #include "ledger/ledger.h"
 #include "ledger/snapshot.h"

@@ -226,7 +226,8 @@ extern bool lb_trim_history(LbSharedBoard *shared, LbLiveBoard *board,
 
 /*
  * Give a family's board back if it is empty, no row is off it, nothing waits
- * for it, and no snapshot needs its history.  Needs the stripe's exclusive lock.
+ * for it, and no snapshot needs its history.  Needs the stripe's exclusive
+ * lock.
  */
 extern void lb_live_board_release(LbSharedBoard *shared, LbStripe *stripe,
 								  LbRef ref);

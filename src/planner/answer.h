@@ -87,14 +87,6 @@ typedef struct LbAnswer
 } LbAnswer;
 
 /*
- * Set the board of target->defn, a family, by an operand of this type that the
- * board column equals; *value becomes one of the column's type.  room as for
- * LbType.value.  Returns false if the column's type does not have the value.
- */
-extern bool lb_set_target_value(LbTarget *target, Oid type, Datum *value,
-								char *room);
-
-/*
  * The beginnings of custom_private and custom_exprs.  Lists are palloc'd, and
  * their expressions are copies.
  */

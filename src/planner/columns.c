@@ -24,6 +24,7 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
+#include "boards/live.h"
 #include "planner/columns.h"
 #include "util/compat.h"
 
@@ -225,4 +226,36 @@ lb_find_comparison(const LbSource *source, const LbDefinition *defn,
 	return lb_is_operand(source, (Node *) comparison->operand) &&
 		lb_find_order(defn, &comparison->use, comparison->clause->opno,
 					  &comparison->order);
+}
+
+/*
+ * An operand that the board column equals, as a value of the column's type.
+ * Returns false if the type does not have it.
+ */
+static bool
+convert_value(const LbColumn *column, Oid type, Datum *value)
+{
+	int64		n;
+
+	if (!lb_is_integer(type) || type == column->oid)
+		return true;
+	n = lb_integer_of(type, *value);
+	if (n > column->type->max || n < -column->type->max - 1)
+		return false;
+	*value = column->type->decode(column, &n);
+	return true;
+}
+
+bool
+lb_set_target_value(LbTarget *target, Oid type, Datum *value, char *room)
+{
+	const LbColumn *column = lb_board_column(target->defn);
+
+	target->has_value = true;
+	if (!convert_value(column, type, value))
+		return false;
+	column->type->value(column, *value, &target->value, room);
+	target->hash = lb_value_hash(&target->value);
+	target->stripe = lb_value_stripe(true, target->hash);
+	return true;
 }

@@ -10,6 +10,8 @@
 
 #include "postgres.h"
 
+#include "boards/board_value.h"
+#include "boards/target.h"
 #include "planner/match.h"
 
 /* A column of a board as an expression of the query has it. */
@@ -96,5 +98,13 @@ extern bool lb_is_operand(const LbSource *source, Node *expr);
 extern bool lb_find_comparison(const LbSource *source,
 							   const LbDefinition *defn, OpExpr *op,
 							   LbComparison *comparison);
+
+/*
+ * Set the board of target->defn, a family, by an operand of this type that the
+ * board column equals; *value becomes one of the column's type.  room as for
+ * LbType.value.  Returns false if the column's type does not have the value.
+ */
+extern bool lb_set_target_value(LbTarget *target, Oid type, Datum *value,
+								char *room);
 
 #endif							/* LB_COLUMNS_H */

@@ -18,7 +18,6 @@
 #include "utils/lsyscache.h"
 
 #include "ledger/off_board.h"
-#include "planner/answer.h"
 #include "planner/keyset.h"
 #include "planner/quals.h"
 #include "util/compat.h"

@@ -12,7 +12,7 @@
 
 #include "boards/shared.h"
 #include "boards/target.h"
-#include "capture/xactlog.h"
+#include "capture/own.h"
 #include "ledger/collect.h"
 #include "reads/view.h"
 #include "util/compat.h"
