@@ -13,7 +13,6 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_type_d.h"
 #include "executor/spi.h"
 #include "lib/stringinfo.h"
 #include "storage/proc.h"

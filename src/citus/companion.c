@@ -13,7 +13,6 @@
 #include "postgres.h"
 
 #include "catalog/pg_type_d.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"

@@ -18,7 +18,6 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_type_d.h"
 
 #include "citus/ask.h"
 #include "citus/counts.h"

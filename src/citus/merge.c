@@ -30,7 +30,6 @@
 
 #include <math.h>
 
-#include "catalog/pg_type.h"
 #include "lib/binaryheap.h"
 
 #include "citus/ask.h"

@@ -253,8 +253,13 @@ own_begin(LbUser *saved)
 	return before;
 }
 
-uint64
-lb_own_exec(LbPlan *kept, const char *text, int nargs, const LbArg *args)
+/*
+ * Run a statement as our owner, and keep its plan; if kept is NULL, plan it
+ * for these values.
+ */
+static uint64
+exec_as_owner(LbPlan *kept, const char *text, int nargs, const LbArg *args,
+			  bool latest)
 {
 	LbUser		user;
 	LbSplitArgs split;
@@ -266,16 +271,23 @@ lb_own_exec(LbPlan *kept, const char *text, int nargs, const LbArg *args)
 		SPIPlanPtr	plan;
 		bool		saved;
 		int			unchecked = 0;
+		int			running = 0;
 		CachedPlan *cplan;
 
 		lb_split_args(&split, nargs, args);
-		plan = lb_kept_plan(kept, 0, own_text, text, InvalidOid, &split,
-							CURSOR_OPT_GENERIC_PLAN);
-		saved = plan == kept->plan;
+		plan = kept != NULL ?
+			lb_kept_plan(kept, 0, own_text, text, InvalidOid, &split,
+						 CURSOR_OPT_GENERIC_PLAN) :
+			lb_prepare(own_text(text), InvalidOid, nargs, split.types, 0);
+		saved = kept != NULL && plan == kept->plan;
 		cplan = check_objects(plan, saved ? &kept->checked : &unchecked);
-		n = lb_run_prepared(plan, &kept->running, &split, InvalidSnapshot,
+		n = lb_run_prepared(plan, kept != NULL ? &kept->running : &running,
+							&split,
+							latest ? GetLatestSnapshot() : InvalidSnapshot,
 							false, InvalidOid);
 		ReleaseCachedPlan(cplan, saved ? CurrentResourceOwner : NULL);
+		if (kept == NULL)
+			SPI_freeplan(plan);
 	}
 	PG_FINALLY();
 	{
@@ -286,48 +298,20 @@ lb_own_exec(LbPlan *kept, const char *text, int nargs, const LbArg *args)
 	return n;
 }
 
-/* The same with a plan that is not kept. */
-static uint64
-exec_as_owner(const char *text, int nargs, const LbArg *args, bool latest)
+uint64
+lb_own_exec(LbPlan *kept, const char *text, int nargs, const LbArg *args)
 {
-	LbUser		user;
-	LbSplitArgs split;
-	Oid			before = own_begin(&user);
-	volatile uint64 n = 0;
-
-	PG_TRY();
-	{
-		SPIPlanPtr	plan;
-		int			checked = 0;
-		int			running = 0;
-		CachedPlan *cplan;
-
-		lb_split_args(&split, nargs, args);
-		plan = lb_prepare(own_text(text), InvalidOid, nargs, split.types, 0);
-		cplan = check_objects(plan, &checked);
-		n = lb_run_prepared(plan, &running, &split,
-							latest ? GetLatestSnapshot() : InvalidSnapshot,
-							false, InvalidOid);
-		ReleaseCachedPlan(cplan, NULL);
-		SPI_freeplan(plan);
-	}
-	PG_FINALLY();
-	{
-		running_as = before;
-	}
-	PG_END_TRY();
-	lb_restore_user(&user);
-	return n;
+	return exec_as_owner(kept, text, nargs, args, false);
 }
 
 uint64
 lb_own_exec_once(const char *text, int nargs, const LbArg *args)
 {
-	return exec_as_owner(text, nargs, args, false);
+	return exec_as_owner(NULL, text, nargs, args, false);
 }
 
 uint64
 lb_own_exec_latest(const char *text, int nargs, const LbArg *args)
 {
-	return exec_as_owner(text, nargs, args, true);
+	return exec_as_owner(NULL, text, nargs, args, true);
 }
