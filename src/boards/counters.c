@@ -85,7 +85,7 @@ find_gathered(LbSharedBoard *shared, uint64 generation, uint32 hash, int len)
 }
 
 static Gathered *
-add_gathered(const LbCounted * board)
+add_gathered(const LbCounted *board)
 {
 	Gathered   *g;
 
@@ -103,7 +103,7 @@ add_gathered(const LbCounted * board)
 }
 
 void
-lb_note_counted(LbCounted * counted, const LbTarget *target,
+lb_note_counted(LbCounted *counted, const LbTarget *target,
 				LbSharedBoard *shared, uint64 generation)
 {
 	counted->shared = shared;
@@ -142,7 +142,7 @@ lb_count_read(const LbTarget *target, LbSharedBoard *shared, LbCause cause,
 }
 
 void
-lb_recount_read(const LbCounted * counted, LbCause cause)
+lb_recount_read(const LbCounted *counted, LbCause cause)
 {
 	Gathered   *g = find_gathered(counted->shared, counted->generation,
 								  counted->hash, counted->len);
@@ -160,7 +160,7 @@ lb_recount_read(const LbCounted * counted, LbCause cause)
 static pg_atomic_uint64 *
 counters_of(Gathered *g)
 {
-	const		LbCounted *counted = &g->board;
+	const LbCounted *counted = &g->board;
 	LbStripe   *stripe = &counted->shared->stripes[counted->stripe];
 	LbHashScan	scan;
 	LbRef		ref;

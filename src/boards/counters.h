@@ -33,20 +33,20 @@ typedef struct LbCounted
 	int			stripe;
 	int			len;			/* of the value */
 	char		value[LB_INLINE_VALUE]; /* its beginning */
-}			LbCounted;
+} LbCounted;
 
 /*
  * The board of a target, whose definition in shared memory has that
  * generation.
  */
-extern void lb_note_counted(LbCounted * counted, const LbTarget *target,
+extern void lb_note_counted(LbCounted *counted, const LbTarget *target,
 							LbSharedBoard *shared, uint64 generation);
 
 /*
  * A read by a plan's node, counted as one by the index, turns out to need the
  * plan below: count it so, with the cause.  As lb_count_read(); never raises.
  */
-extern void lb_recount_read(const LbCounted * counted, LbCause cause);
+extern void lb_recount_read(const LbCounted *counted, LbCause cause);
 
 /*
  * Add what the backend has counted to shared memory, under the shared lock of

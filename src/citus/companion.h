@@ -30,7 +30,7 @@ typedef struct LbCompanion
 	const char *key;			/* its primary key, as SQL text, or NULL */
 	const char *index_column;	/* of a brin index, or NULL */
 	const char *options;		/* of storage, as SQL text, or NULL */
-}			LbCompanion;
+} LbCompanion;
 
 extern const LbCompanion lb_companions[LB_NRECORDS];
 
@@ -63,6 +63,6 @@ extern uint64 lb_trim_companion(const char *name, LbRecord beside,
 								TimestampTz before);
 
 /* The shards that have a player stand in for a leaderboard's tables. */
-extern void lb_shard_stand_in(LbStandIn * in, text *player);
+extern void lb_shard_stand_in(LbStandIn *in, text *player);
 
 #endif							/* LB_COMPANION_H */
