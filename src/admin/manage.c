@@ -301,7 +301,7 @@ column_name(const LbColumn *column)
 }
 
 static void
-column_values(const LbDefinition *defn, LbArg * args)
+column_values(const LbDefinition *defn, LbArg *args)
 {
 	args[0] = lb_arg_text(lb_member_columns(defn)->name[0] == '\0' ? NULL :
 						  lb_format_member(lb_member_columns(defn), defn->nmember));

@@ -73,7 +73,7 @@ begin_changes(const LbXactBoard *board, int n, MemoryContext context,
 
 /* Add a change to the entries. */
 static inline void
-add_entry(LbChanges *changes, const LbXactChange * change)
+add_entry(LbChanges *changes, const LbXactChange *change)
 {
 	lb_make_entry(&changes->shape, lb_change_at(changes, changes->n++),
 				  changes->stride, lb_xact_old_key(change), lb_xact_new_key(change));
@@ -94,7 +94,7 @@ counted_changes(const LbXactBoard *board, CommandId curcid,
 		return false;
 	for (LbPiece *piece = board->first; piece != NULL; piece = piece->next)
 	{
-		const		LbXactChange *change;
+		const LbXactChange *change;
 
 		CHECK_FOR_INTERRUPTS();
 		for (int at = 0; at < piece->used; at += lb_xact_change_words(change))
@@ -116,7 +116,7 @@ off_board(const LbXactBoard *board, CommandId curcid)
 
 	for (int i = 0; i < board->noff_board; i++)
 	{
-		const		LbOffBoard *change = &board->off_board[i];
+		const LbOffBoard *change = &board->off_board[i];
 
 		if (change->cid < curcid && change->seq > from)
 			rows += change->rows;
@@ -185,7 +185,7 @@ own_sums_begin(LbXactBoard *board, LbOwnSums *own, CommandId curcid,
 static const LbXactChange *
 take_next(LbOwnSums *own)
 {
-	const		LbXactChange *change;
+	const LbXactChange *change;
 
 	if (own->at == own->piece->used)
 	{
@@ -216,7 +216,7 @@ add_new(LbXactBoard *board, LbOwnSums *own)
 {
 	for (int n = 0; own->nseen < board->nchanges; n++)
 	{
-		const		LbXactChange *change;
+		const LbXactChange *change;
 
 		if (n % LB_OWN_BATCH == 0)
 		{
@@ -249,7 +249,7 @@ load_all(LbXactBoard *board, LbOwnSums *own)
 	own->sums->broken = true;
 	for (int n = 0; own->nseen < board->nchanges; n++)
 	{
-		const		LbXactChange *change;
+		const LbXactChange *change;
 
 		if (n % LB_OWN_BATCH == 0)
 			CHECK_FOR_INTERRUPTS();

@@ -425,7 +425,7 @@ static bool
 continues_last(const LbXactBoard *board, CommandId cid)
 {
 	const LbXactDefn *xdefn = board->xdefn;
-	const		LbOffBoard *last;
+	const LbOffBoard *last;
 
 	if (board->noff_board == 0)
 		return false;

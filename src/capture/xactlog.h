@@ -108,7 +108,7 @@ typedef struct LbXactChange
 	uint8		previous;		/* words of both keys of the change before it
 								 * in the piece; 0: this is the first */
 	int64		keys[FLEXIBLE_ARRAY_MEMBER];
-}			LbXactChange;
+} LbXactChange;
 
 #define LB_XACT_CHANGE_WORDS (offsetof(LbXactChange, keys) / sizeof(int64))
 
@@ -138,7 +138,7 @@ typedef struct LbOffBoard
 	uint64		seq;			/* of the first of them */
 	CommandId	cid;
 	int64		rows;
-}			LbOffBoard;
+} LbOffBoard;
 
 /*
  * The sums of those changes of a board that count for snapshots with command
@@ -273,7 +273,7 @@ lb_xact_change_at(const LbPiece *piece, int at)
 }
 
 static inline int
-lb_xact_change_words(const LbXactChange * change)
+lb_xact_change_words(const LbXactChange *change)
 {
 	return LB_XACT_CHANGE_WORDS + change->nold + change->nnew;
 }
@@ -287,13 +287,13 @@ lb_xact_last_change(const LbXactBoard *board)
 
 /* The keys of a change, or NULL. */
 static inline const int64 *
-lb_xact_old_key(const LbXactChange * change)
+lb_xact_old_key(const LbXactChange *change)
 {
 	return change->nold > 0 ? change->keys : NULL;
 }
 
 static inline const int64 *
-lb_xact_new_key(const LbXactChange * change)
+lb_xact_new_key(const LbXactChange *change)
 {
 	return change->nnew > 0 ? change->keys + change->nold : NULL;
 }

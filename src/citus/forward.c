@@ -105,7 +105,7 @@ rethrow(MemoryContext context)
  * player, or an array of players, and the shard.  Returns the number of rows.
  */
 static int
-send_call(CallText *t, int64 shard, int nargs, const LbArg * args)
+send_call(CallText *t, int64 shard, int nargs, const LbArg *args)
 {
 	static LbPlans plans = {
 		.name = "leaderboard plans for shards",.keysize = sizeof(ShardCall)
@@ -142,7 +142,7 @@ send_call(CallText *t, int64 shard, int nargs, const LbArg * args)
 int
 lb_forward(LbSubmit *s, LbForwarded **rows)
 {
-	const		LbSubmitCall *call = s->call;
+	const LbSubmitCall *call = s->call;
 	CallText	t = {
 		.defn = s->target->players_of,
 		.column = lb_score_column(s->target->players_of),

@@ -327,7 +327,7 @@ is_known(const RangeTblEntry *rte)
  * of FROM.
  */
 static bool
-is_true_of(Query *query, bool (*test) (Node *, void *), LbSearch * search)
+is_true_of(Query *query, bool (*test) (Node *, void *), LbSearch *search)
 {
 	ListCell   *lc;
 
@@ -352,7 +352,7 @@ is_true_of(Query *query, bool (*test) (Node *, void *), LbSearch * search)
  * in WHERE.
  */
 static bool
-aggregates_only(Query *query, LbSearch * search)
+aggregates_only(Query *query, LbSearch *search)
 {
 	return (query->hasAggs || query->groupClause != NIL ||
 			query->groupingSets != NIL) &&
@@ -361,7 +361,7 @@ aggregates_only(Query *query, LbSearch * search)
 
 /* Whether the query can be taken apart, and needs it. */
 static bool
-can_gather(Query *query, LbSearch * search)
+can_gather(Query *query, LbSearch *search)
 {
 	ListCell   *lc;
 
@@ -545,7 +545,7 @@ is_broken(const Parts *g)
  * cannot be.
  */
 static Query *
-gather(Query *query, LbSearch * search)
+gather(Query *query, LbSearch *search)
 {
 	Query	   *outer = copyObject(query);
 	Parts		g = {.search = search,.outer = outer};
@@ -602,7 +602,7 @@ gather(Query *query, LbSearch * search)
  * the call.
  */
 static void
-fence(SubLink *link, LbSearch * search)
+fence(SubLink *link, LbSearch *search)
 {
 	Query	   *query = (Query *) link->subselect;
 
@@ -637,7 +637,7 @@ is_fenced(const Query *query)
 
 /* The same query, with the rows of its calls fetched before, if need be. */
 static Query *
-gather_one(Query *query, LbSearch * search)
+gather_one(Query *query, LbSearch *search)
 {
 	bool		needed = can_gather(query, search);
 	Query	   *gathered = NULL;

@@ -20,13 +20,13 @@ typedef struct LbSearch
 	bool		inside;			/* of the arguments of a call */
 	bool		fenced;			/* the query's calls have distributed
 								 * subqueries */
-}			LbSearch;
+} LbSearch;
 
 /*
  * Whether it is a call of a read function, of a distributed board.  All of
  * these can raise what a catalog lookup can.
  */
-extern bool lb_is_call(Node *node, const LbSearch * search);
+extern bool lb_is_call(Node *node, const LbSearch *search);
 
 /* Whether there is a call, not in subqueries.  context is an LbSearch. */
 extern bool lb_has_call(Node *node, void *context);

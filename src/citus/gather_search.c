@@ -94,7 +94,7 @@ is_distributed_board(const Node *name)
 }
 
 bool
-lb_is_call(Node *node, const LbSearch * search)
+lb_is_call(Node *node, const LbSearch *search)
 {
 	HeapTuple	tuple;
 	Form_pg_proc function;

@@ -72,7 +72,7 @@ constant_text(const void *arg)
 
 /* Run a text, which is a constant. */
 static uint64
-run(LbPlan *plan, const char *text, int nargs, const LbArg * args)
+run(LbPlan *plan, const char *text, int nargs, const LbArg *args)
 {
 	return lb_plan_exec(plan, 0, constant_text, text, InvalidOid, InvalidOid,
 						nargs, args);

@@ -60,7 +60,7 @@ enum
  * needs.  The arguments that it takes have the same numbers in both functions.
  */
 static int
-begin_on_shard(FunctionCallInfo fcinfo, LbSubmitCall * call, LbStandIn *in,
+begin_on_shard(FunctionCallInfo fcinfo, LbSubmitCall *call, LbStandIn *in,
 			   text *player)
 {
 	int			nestlevel;
@@ -134,7 +134,7 @@ check_players(const char *leaderboard, Datum *players, int n, int64 shard)
 
 /* The items of lb_shard_submit_many(), for the boards that were found. */
 static LbSubmitItem *
-make_items(FunctionCallInfo fcinfo, const LbSubmitTarget * t, Datum *players,
+make_items(FunctionCallInfo fcinfo, const LbSubmitTarget *t, Datum *players,
 		   int n)
 {
 	LbSubmitItem *submitted = palloc0(n * sizeof(LbSubmitItem));

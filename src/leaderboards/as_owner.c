@@ -21,7 +21,7 @@
 
 uint64
 lb_run_as_owner(const LbDefinition *defn, bool all_rows, const char *sql,
-				int nargs, const LbArg * args)
+				int nargs, const LbArg *args)
 {
 	LbUser		saved;
 	uint64		n;
@@ -34,7 +34,7 @@ lb_run_as_owner(const LbDefinition *defn, bool all_rows, const char *sql,
 
 uint64
 lb_write_as_owner(const LbDefinition *defn, bool all_rows, const char *sql,
-				  int nargs, const LbArg * args)
+				  int nargs, const LbArg *args)
 {
 	lb_check_at_once(defn);
 	return lb_run_as_owner(defn, all_rows, sql, nargs, args);
@@ -48,7 +48,7 @@ lb_is_guest(const LbDefinition *defn)
 
 uint64
 lb_write_for_owner(const LbDefinition *defn, const char *sql, int nargs,
-				   const LbArg * args)
+				   const LbArg *args)
 {
 	if (!lb_is_guest(defn))
 		return lb_exec_once(sql, defn->source, nargs, args);

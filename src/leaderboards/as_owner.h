@@ -18,14 +18,14 @@
  * SPI_connect and SPI_finish; raises what the statement raises.
  */
 extern uint64 lb_run_as_owner(const LbDefinition *defn, bool all_rows,
-							  const char *sql, int nargs, const LbArg * args);
+							  const char *sql, int nargs, const LbArg *args);
 
 /*
  * The same for an UPDATE or a DELETE of the source: its deferred constraints
  * are set IMMEDIATE before.
  */
 extern uint64 lb_write_as_owner(const LbDefinition *defn, bool all_rows,
-								const char *sql, int nargs, const LbArg * args);
+								const char *sql, int nargs, const LbArg *args);
 
 /*
  * Whether the current user, who has the rights of the source's owner, is
@@ -39,7 +39,7 @@ extern bool lb_is_guest(const LbDefinition *defn);
  * lb_write_as_owner(), without policies if none apply to the caller.
  */
 extern uint64 lb_write_for_owner(const LbDefinition *defn, const char *sql,
-								 int nargs, const LbArg * args);
+								 int nargs, const LbArg *args);
 
 /*
  * Raise 42501, with why as the detail, if policies can keep rows from

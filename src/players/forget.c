@@ -359,7 +359,7 @@ delete_rows(const Forget *f, const char *rows, LbArg leaderboards)
  * leaderboard is of "global".
  */
 static const char *
-of_leaderboard(const char *leaderboard, LbArg * names)
+of_leaderboard(const char *leaderboard, LbArg *names)
 {
 	Datum		name[] = {CStringGetTextDatum(""), CStringGetTextDatum(leaderboard)};
 

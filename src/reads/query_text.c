@@ -50,7 +50,7 @@
 #include "boards/resolve.h"
 #include "reads/query_text_internal.h"
 
-static void expand(LbText * t, const char *template);
+static void expand(LbText *t, const char *template);
 
 /* Words that stand for a template. */
 static const struct
@@ -189,34 +189,34 @@ static const struct
 
 /* FROM source t WHERE the row is in B. */
 static void
-word_from(LbText * t)
+word_from(LbText *t)
 {
 	lb_text_from(t, "t", false);
 }
 
 /* The same for all boards of a family whose value begins with $1. */
 static void
-word_from_prefix(LbText * t)
+word_from_prefix(LbText *t)
 {
 	lb_text_from(t, "t", true);
 }
 
 /* t's score. */
 static void
-word_score(LbText * t)
+word_score(LbText *t)
 {
 	lb_text_column(t, "t", t->defn->columns[0].name);
 }
 
 /* The type, in pg_catalog, as which queries return a column. */
 static const char *
-returned_type(const LbText * t, const LbColumn *column)
+returned_type(const LbText *t, const LbColumn *column)
 {
 	return t->own_types ? column->type->name : "int8";
 }
 
 static void
-word_stype(LbText * t)
+word_stype(LbText *t)
 {
 	appendStringInfo(&t->buf, "pg_catalog.%s",
 					 returned_type(t, lb_score_column(t->defn)));
@@ -224,33 +224,33 @@ word_stype(LbText * t)
 
 /* t's member. */
 static void
-member_of_t(LbText * t, int i)
+member_of_t(LbText *t, int i)
 {
 	lb_text_column(t, "t", lb_member_columns(t->defn)[i].name);
 }
 
 static void
-word_member(LbText * t)
+word_member(LbText *t)
 {
 	lb_text_members(t, ", ", member_of_t);
 }
 
 /* The same from "keys". */
 static void
-member_of_keys(LbText * t, int i)
+member_of_keys(LbText *t, int i)
 {
 	appendStringInfo(&t->buf, "m%d", i + 1);
 }
 
 static void
-word_m(LbText * t)
+word_m(LbText *t)
 {
 	lb_text_members(t, ", ", member_of_keys);
 }
 
 /* A member and its score as the query returns them: of t ... */
 static void
-member_out_of_t(LbText * t, int i)
+member_out_of_t(LbText *t, int i)
 {
 	const LbColumn *column = &lb_member_columns(t->defn)[i];
 
@@ -259,7 +259,7 @@ member_out_of_t(LbText * t, int i)
 }
 
 static void
-word_row_of_t(LbText * t)
+word_row_of_t(LbText *t)
 {
 	lb_text_members(t, ", ", member_out_of_t);
 	expand(t, ", CAST({score} AS {stype})");
@@ -267,14 +267,14 @@ word_row_of_t(LbText * t)
 
 /* ... and of "keys". */
 static void
-member_out(LbText * t, int i)
+member_out(LbText *t, int i)
 {
 	appendStringInfo(&t->buf, "CAST(m%d AS pg_catalog.%s)", i + 1,
 					 returned_type(t, &lb_member_columns(t->defn)[i]));
 }
 
 static void
-word_row(LbText * t)
+word_row(LbText *t)
 {
 	lb_text_members(t, ", ", member_out);
 	expand(t, ", CAST(k1 AS {stype})");
@@ -282,13 +282,13 @@ word_row(LbText * t)
 
 /* Of an array of members, $1: its members as rows ... */
 static void
-asked_column(LbText * t, int i)
+asked_column(LbText *t, int i)
 {
 	appendStringInfo(&t->buf, "pg_catalog.unnest($%d)", lb_text_param(t, i));
 }
 
 static void
-word_asked(LbText * t)
+word_asked(LbText *t)
 {
 	appendStringInfoString(&t->buf, "ROWS FROM (");
 	lb_text_members(t, ", ", asked_column);
@@ -297,33 +297,33 @@ word_asked(LbText * t)
 
 /* ... and their columns, in a. */
 static void
-member_of_a(LbText * t, int i)
+member_of_a(LbText *t, int i)
 {
 	appendStringInfo(&t->buf, "a%d", i + 1);
 }
 
 static void
-word_a(LbText * t)
+word_a(LbText *t)
 {
 	lb_text_members(t, ", ", member_of_a);
 }
 
 /* The member of "keys", in w, is the one in a. */
 static void
-joined_column(LbText * t, int i)
+joined_column(LbText *t, int i)
 {
 	appendStringInfo(&t->buf, "w.m%d OPERATOR(pg_catalog.=) a.a%d", i + 1, i + 1);
 }
 
 static void
-word_joined(LbText * t)
+word_joined(LbText *t)
 {
 	lb_text_members(t, " AND ", joined_column);
 }
 
 /* Aggregates over scores: boolean has its own. */
 static void
-word_min(LbText * t)
+word_min(LbText *t)
 {
 	appendStringInfo(&t->buf, "pg_catalog.%s",
 					 lb_score_column(t->defn)->type->oid == BOOLOID ?
@@ -331,7 +331,7 @@ word_min(LbText * t)
 }
 
 static void
-word_max(LbText * t)
+word_max(LbText *t)
 {
 	appendStringInfo(&t->buf, "pg_catalog.%s",
 					 lb_score_column(t->defn)->type->oid == BOOLOID ?
@@ -340,14 +340,14 @@ word_max(LbText * t)
 
 /* t's rank_by columns as k1, k2 ... and its member as m1 ... */
 static void
-key_member(LbText * t, int i)
+key_member(LbText *t, int i)
 {
 	member_of_t(t, i);
 	appendStringInfo(&t->buf, " AS m%d", i + 1);
 }
 
 static void
-word_keys(LbText * t)
+word_keys(LbText *t)
 {
 	for (int i = 0; i < t->defn->nrank_by; i++)
 	{
@@ -359,28 +359,28 @@ word_keys(LbText * t)
 
 /* O over t. */
 static void
-word_order(LbText * t)
+word_order(LbText *t)
 {
 	lb_text_order(t, "t", false);
 }
 
 /* O read backwards. */
 static void
-word_reverse(LbText * t)
+word_reverse(LbText *t)
 {
 	lb_text_order(t, "t", true);
 }
 
 /* O over the columns of "keys". */
 static void
-member_order(LbText * t, int i)
+member_order(LbText *t, int i)
 {
 	appendStringInfo(&t->buf, "m%d%s ASC", i + 1,
 					 lb_text_collation(&lb_member_columns(t->defn)[i]));
 }
 
 static void
-word_korder(LbText * t)
+word_korder(LbText *t)
 {
 	for (int i = 0; i < t->defn->nrank_by; i++)
 	{
@@ -397,7 +397,7 @@ word_korder(LbText * t)
  * query's.
  */
 static void
-word_ties(LbText * t)
+word_ties(LbText *t)
 {
 	for (int i = 1; i < t->defn->nrank_by; i++)
 		appendStringInfo(&t->buf, ", CAST(k%d AS pg_catalog.%s)", i + 1,
@@ -406,14 +406,14 @@ word_ties(LbText * t)
 
 /* P's score, or null if the member is not on the board. */
 static void
-word_p(LbText * t)
+word_p(LbText *t)
 {
 	lb_text_lookup(t, 0);
 }
 
 /* t's metadata.  Raises 42703 if the table has none. */
 static void
-word_metadata(LbText * t)
+word_metadata(LbText *t)
 {
 	lb_require_metadata(t->defn);
 	lb_text_column(t, "t", "metadata");
@@ -421,14 +421,14 @@ word_metadata(LbText * t)
 
 /* t is a row of the member asked for. */
 static void
-word_is_member(LbText * t)
+word_is_member(LbText *t)
 {
 	lb_text_members(t, " AND ", lb_text_is_member);
 }
 
 /* t's rank_by columns. */
 static void
-word_rank_by(LbText * t)
+word_rank_by(LbText *t)
 {
 	for (int i = 0; i < t->defn->nrank_by; i++)
 	{
@@ -440,21 +440,21 @@ word_rank_by(LbText * t)
 
 /* t comes before P in O. */
 static void
-word_before(LbText * t)
+word_before(LbText *t)
 {
 	lb_text_beside(t, 0, true);
 }
 
 /* t is P or comes after it in O. */
 static void
-word_after(LbText * t)
+word_after(LbText *t)
 {
 	lb_text_beside(t, 0, false);
 }
 
 /* t comes before K in O. */
 static void
-word_before_key(LbText * t)
+word_before_key(LbText *t)
 {
 	t->key = true;
 	lb_text_beside(t, 0, true);
@@ -463,7 +463,7 @@ word_before_key(LbText * t)
 
 /* t is K. */
 static void
-word_is_key(LbText * t)
+word_is_key(LbText *t)
 {
 	for (int i = 0; i < lb_nkey_columns(t->defn); i++)
 	{
@@ -489,7 +489,7 @@ by_method(const char *const *text, LbMethod method)
 static const struct
 {
 	const char *word;
-	void		(*append) (LbText * t);
+	void		(*append) (LbText *t);
 }			board_words[] =
 
 {
@@ -597,7 +597,7 @@ lb_query_text(const LbDefinition *defn, const LbQuery *query, LbQueryStep step,
 
 /* Append what a word stands for. */
 static void
-expand_word(LbText * t, const char *word, int len)
+expand_word(LbText *t, const char *word, int len)
 {
 #define WORD_IS(w) (strncmp(word, w, len) == 0 && (w)[len] == '\0')
 
@@ -638,7 +638,7 @@ expand_word(LbText * t, const char *word, int len)
  * braces in a name mean nothing.
  */
 static void
-expand(LbText * t, const char *template)
+expand(LbText *t, const char *template)
 {
 	const char *p = template;
 

@@ -18,7 +18,7 @@
 #include "reads/query_text_internal.h"
 
 void
-lb_text_column(LbText * t, const char *alias, const char *name)
+lb_text_column(LbText *t, const char *alias, const char *name)
 {
 	appendStringInfo(&t->buf, "%s.%s", alias, quote_identifier(name));
 }
@@ -30,14 +30,14 @@ lb_text_collation(const LbColumn *column)
 }
 
 void
-lb_text_ordered(LbText * t, const char *alias, const LbColumn *column)
+lb_text_ordered(LbText *t, const char *alias, const LbColumn *column)
 {
 	lb_text_column(t, alias, column->name);
 	appendStringInfoString(&t->buf, lb_text_collation(column));
 }
 
 void
-lb_text_members(LbText * t, const char *separator, LbTextMember append)
+lb_text_members(LbText *t, const char *separator, LbTextMember append)
 {
 	for (int i = 0; i < t->defn->nmember; i++)
 	{
@@ -48,7 +48,7 @@ lb_text_members(LbText * t, const char *separator, LbTextMember append)
 }
 
 int
-lb_text_param(LbText * t, int i)
+lb_text_param(LbText *t, int i)
 {
 	return i == 0 ? 1 : lb_query_noperands(t->query) + i;
 }
@@ -92,7 +92,7 @@ column_facts(const LbDefinition *defn, AttrNumber attno, bool *notnull,
  * planner from reading an index on the score alone, so it is left out.
  */
 static void
-append_not_null(LbText * t, const char *alias, AttrNumber attno, const char *name)
+append_not_null(LbText *t, const char *alias, AttrNumber attno, const char *name)
 {
 	bool		notnull;
 
@@ -106,7 +106,7 @@ append_not_null(LbText * t, const char *alias, AttrNumber attno, const char *nam
 
 /* AND the row is of the board whose value is the last parameter. */
 static void
-append_board(LbText * t, const char *alias)
+append_board(LbText *t, const char *alias)
 {
 	const LbDefinition *defn = t->defn;
 	const char *name = lb_quoted(lb_board_column(defn));
@@ -136,7 +136,7 @@ append_board(LbText * t, const char *alias)
 }
 
 void
-lb_text_from(LbText * t, const char *alias, bool prefix)
+lb_text_from(LbText *t, const char *alias, bool prefix)
 {
 	const LbDefinition *defn = t->defn;
 
@@ -157,7 +157,7 @@ lb_text_from(LbText * t, const char *alias, bool prefix)
 }
 
 void
-lb_text_order(LbText * t, const char *alias, bool reverse)
+lb_text_order(LbText *t, const char *alias, bool reverse)
 {
 	for (int i = 0; i < lb_nkey_columns(t->defn); i++)
 	{
@@ -172,7 +172,7 @@ lb_text_order(LbText * t, const char *alias, bool reverse)
 }
 
 static void
-append_operator(LbText * t, bool less, bool or_equal)
+append_operator(LbText *t, bool less, bool or_equal)
 {
 	appendStringInfo(&t->buf, "OPERATOR(pg_catalog.%s%s)",
 					 less ? "<" : ">", or_equal ? "=" : "");
@@ -180,14 +180,14 @@ append_operator(LbText * t, bool less, bool or_equal)
 
 /* A column of the operand that is a member. */
 static void
-member_operand(LbText * t, int i)
+member_operand(LbText *t, int i)
 {
 	appendStringInfo(&t->buf, "$%d", lb_text_param(t, i));
 }
 
 /* A row is that of the member: p, and t. */
 static void
-append_is_member(LbText * t, const char *alias, int i)
+append_is_member(LbText *t, const char *alias, int i)
 {
 	lb_text_column(t, alias, lb_member_columns(t->defn)[i].name);
 	appendStringInfoString(&t->buf, " OPERATOR(pg_catalog.=) ");
@@ -195,13 +195,13 @@ append_is_member(LbText * t, const char *alias, int i)
 }
 
 static void
-member_of_p(LbText * t, int i)
+member_of_p(LbText *t, int i)
 {
 	append_is_member(t, "p", i);
 }
 
 void
-lb_text_is_member(LbText * t, int i)
+lb_text_is_member(LbText *t, int i)
 {
 	append_is_member(t, "t", i);
 }
@@ -211,7 +211,7 @@ lb_text_is_member(LbText * t, int i)
  * rows, P is the first of them in O.
  */
 static void
-append_subquery(LbText * t, int column)
+append_subquery(LbText *t, int column)
 {
 	appendStringInfoString(&t->buf, "(SELECT ");
 	lb_text_column(t, "p", t->defn->columns[column].name);
@@ -225,7 +225,7 @@ append_subquery(LbText * t, int column)
 }
 
 void
-lb_text_given(LbText * t, int column)
+lb_text_given(LbText *t, int column)
 {
 	if (column >= t->defn->nrank_by)
 		member_operand(t, column - t->defn->nrank_by);
@@ -237,7 +237,7 @@ lb_text_given(LbText * t, int column)
 }
 
 void
-lb_text_lookup(LbText * t, int column)
+lb_text_lookup(LbText *t, int column)
 {
 	if (t->key)
 	{
@@ -262,7 +262,7 @@ lb_text_lookup(LbText * t, int column)
  * comparison.
  */
 static void
-append_row_comparison(LbText * t, int column, bool before)
+append_row_comparison(LbText *t, int column, bool before)
 {
 	const LbDefinition *defn = t->defn;
 
@@ -287,7 +287,7 @@ append_row_comparison(LbText * t, int column, bool before)
 
 /* t's column equals P's, and ... */
 static void
-append_equal_and(LbText * t, int column)
+append_equal_and(LbText *t, int column)
 {
 	appendStringInfoChar(&t->buf, '(');
 	lb_text_ordered(t, "t", &t->defn->columns[column]);
@@ -298,7 +298,7 @@ append_equal_and(LbText * t, int column)
 
 /* t's column compared with P's. */
 static void
-append_comparison(LbText * t, int column, bool less, bool or_equal)
+append_comparison(LbText *t, int column, bool less, bool or_equal)
 {
 	lb_text_ordered(t, "t", &t->defn->columns[column]);
 	appendStringInfoChar(&t->buf, ' ');
@@ -308,7 +308,7 @@ append_comparison(LbText * t, int column, bool less, bool or_equal)
 }
 
 void
-lb_text_beside(LbText * t, int column, bool before)
+lb_text_beside(LbText *t, int column, bool before)
 {
 	const LbDefinition *defn = t->defn;
 	bool		below = t->given >= 0 && column > 0;

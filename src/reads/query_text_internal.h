@@ -27,13 +27,13 @@ typedef struct LbText
 	int			given;			/* the number of parameters before P's rank_by
 								 * columns; -1: these are subqueries */
 	bool		key;			/* P is the key that is the operands */
-}			LbText;
+} LbText;
 
 /* What is in the place of the i-th column of members, from 0. */
-typedef void (*LbTextMember) (LbText * t, int i);
+typedef void (*LbTextMember) (LbText *t, int i);
 
 /* A column of a relation. */
-extern void lb_text_column(LbText * t, const char *alias, const char *name);
+extern void lb_text_column(LbText *t, const char *alias, const char *name);
 
 /*
  * Returns what follows a column where it is ordered: texts are in order of
@@ -42,16 +42,16 @@ extern void lb_text_column(LbText * t, const char *alias, const char *name);
 extern const char *lb_text_collation(const LbColumn *column);
 
 /* The same to be ordered by. */
-extern void lb_text_ordered(LbText * t, const char *alias, const LbColumn *column);
+extern void lb_text_ordered(LbText *t, const char *alias, const LbColumn *column);
 
 /* All columns of the member, each as append makes it. */
-extern void lb_text_members(LbText * t, const char *separator, LbTextMember append);
+extern void lb_text_members(LbText *t, const char *separator, LbTextMember append);
 
 /*
  * Returns the number of the parameter of the i-th column of the operand that
  * is a member.
  */
-extern int	lb_text_param(LbText * t, int i);
+extern int	lb_text_param(LbText *t, int i);
 
 /*
  * FROM source WHERE the row is in B; with prefix, in B of any board of the
@@ -60,19 +60,19 @@ extern int	lb_text_param(LbText * t, int i);
  * Children of a plain table by inheritance are not part of the board: neither
  * its unique index nor its triggers reach them.
  */
-extern void lb_text_from(LbText * t, const char *alias, bool prefix);
+extern void lb_text_from(LbText *t, const char *alias, bool prefix);
 
 /* O; reverse reads it backwards. */
-extern void lb_text_order(LbText * t, const char *alias, bool reverse);
+extern void lb_text_order(LbText *t, const char *alias, bool reverse);
 
 /* The i-th column of t's member is that of the operand. */
-extern void lb_text_is_member(LbText * t, int i);
+extern void lb_text_is_member(LbText *t, int i);
 
 /* A key column of P; of the member, the operand.  Or one of K. */
-extern void lb_text_lookup(LbText * t, int column);
+extern void lb_text_lookup(LbText *t, int column);
 
 /* A column of K.  A subquery converts a text once, not for each row. */
-extern void lb_text_given(LbText * t, int column);
+extern void lb_text_given(LbText *t, int column);
 
 /*
  * The condition that t comes before P in O, or that it does not, judged by
@@ -84,6 +84,6 @@ extern void lb_text_given(LbText * t, int column);
  * parameters, a server's planner that gets the text shall recognize a key
  * (keyset.c): below the first column it takes equalities, not row comparisons.
  */
-extern void lb_text_beside(LbText * t, int column, bool before);
+extern void lb_text_beside(LbText *t, int column, bool before);
 
 #endif							/* LB_QUERY_TEXT_INTERNAL_H */

@@ -23,7 +23,7 @@ typedef struct LbArg
 	Oid			type;
 	bool		isnull;
 	Datum		value;
-}			LbArg;
+} LbArg;
 
 /*
  * The two parameters nargs and args of the functions that run statements:

@@ -73,28 +73,28 @@ extern LbPlan *lb_plan_of(LbPlans *plans, const void *key);
  */
 extern uint64 lb_plan_exec(LbPlan *kept, uint64 key, LbPlanText text,
 						   const void *arg, Oid table, Oid other, int nargs,
-						   const LbArg * args);
+						   const LbArg *args);
 
 /*
  * The same for a statement that only reads, in the active snapshot.
  */
 extern uint64 lb_plan_exec_read(LbPlan *kept, uint64 key, LbPlanText text,
 								const void *arg, Oid table, int nargs,
-								const LbArg * args);
+								const LbArg *args);
 
 /*
  * The same as lb_plan_exec() for a text that is run once, planned for these
  * values.  table may be InvalidOid.
  */
 extern uint64 lb_exec_once(const char *text, Oid table, int nargs,
-						   const LbArg * args);
+						   const LbArg *args);
 
 /*
  * Likewise, open a cursor for such a text.  Raises what the parser raises, and
  * 40001 as above.
  */
 extern Portal lb_open_cursor(const char *text, Oid table, int nargs,
-							 const LbArg * args);
+							 const LbArg *args);
 
 /*
  * Prepare a text that names a table, or none (InvalidOid), with the cursor
@@ -217,18 +217,18 @@ extern bool lb_own_running(void);
  * extension.
  */
 extern uint64 lb_own_exec(LbPlan *kept, const char *text, int nargs,
-						  const LbArg * args);
+						  const LbArg *args);
 
 /*
  * The same, planned for these values and not kept: whether an index serves to
  * find old rows, for example, depends on how many there are.
  */
 extern uint64 lb_own_exec_once(const char *text, int nargs,
-							   const LbArg * args);
+							   const LbArg *args);
 
 /* The same in the newest snapshot, whatever the transaction's isolation. */
 extern uint64 lb_own_exec_latest(const char *text, int nargs,
-								 const LbArg * args);
+								 const LbArg *args);
 
 /*
  * A lock_timeout in milliseconds, at most most: shorter than deadlock_timeout,

@@ -258,7 +258,7 @@ own_begin(LbUser *saved)
  * for these values.
  */
 static uint64
-exec_as_owner(LbPlan *kept, const char *text, int nargs, const LbArg * args,
+exec_as_owner(LbPlan *kept, const char *text, int nargs, const LbArg *args,
 			  bool latest)
 {
 	LbUser		user;
@@ -299,19 +299,19 @@ exec_as_owner(LbPlan *kept, const char *text, int nargs, const LbArg * args,
 }
 
 uint64
-lb_own_exec(LbPlan *kept, const char *text, int nargs, const LbArg * args)
+lb_own_exec(LbPlan *kept, const char *text, int nargs, const LbArg *args)
 {
 	return exec_as_owner(kept, text, nargs, args, false);
 }
 
 uint64
-lb_own_exec_once(const char *text, int nargs, const LbArg * args)
+lb_own_exec_once(const char *text, int nargs, const LbArg *args)
 {
 	return exec_as_owner(NULL, text, nargs, args, false);
 }
 
 uint64
-lb_own_exec_latest(const char *text, int nargs, const LbArg * args)
+lb_own_exec_latest(const char *text, int nargs, const LbArg *args)
 {
 	return exec_as_owner(NULL, text, nargs, args, true);
 }

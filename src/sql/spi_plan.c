@@ -63,7 +63,7 @@ lb_arg_text_list(const List *strings)
 }
 
 void
-lb_split_args(LbSplitArgs * split, int nargs, const LbArg * args)
+lb_split_args(LbSplitArgs *split, int nargs, const LbArg *args)
 {
 	if (nargs > LB_MOST_ARGS)
 		elog(ERROR, "a statement has too many arguments: %d", nargs);
@@ -236,7 +236,7 @@ lb_prepare(const char *text, Oid table, int nargs, const Oid *types,
 }
 
 uint64
-lb_run_prepared(SPIPlanPtr plan, int *running, LbSplitArgs * args,
+lb_run_prepared(SPIPlanPtr plan, int *running, LbSplitArgs *args,
 				Snapshot snapshot, bool read_only, Oid table)
 {
 	MemoryContext context = CurrentMemoryContext;
@@ -264,7 +264,7 @@ lb_run_prepared(SPIPlanPtr plan, int *running, LbSplitArgs * args,
 
 SPIPlanPtr
 lb_kept_plan(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
-			 Oid table, const LbSplitArgs * args, int options)
+			 Oid table, const LbSplitArgs *args, int options)
 {
 	SPIPlanPtr	plan = kept->plan;
 
@@ -351,7 +351,7 @@ lb_plan_of(LbPlans *plans, const void *key)
 
 uint64
 lb_plan_exec(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
-			 Oid table, Oid other, int nargs, const LbArg * args)
+			 Oid table, Oid other, int nargs, const LbArg *args)
 {
 	LbSplitArgs split;
 	SPIPlanPtr	plan;
@@ -372,7 +372,7 @@ lb_plan_exec(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
 
 uint64
 lb_plan_exec_read(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
-				  Oid table, int nargs, const LbArg * args)
+				  Oid table, int nargs, const LbArg *args)
 {
 	LbSplitArgs split;
 	SPIPlanPtr	plan;
@@ -387,7 +387,7 @@ lb_plan_exec_read(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
 }
 
 uint64
-lb_exec_once(const char *text, Oid table, int nargs, const LbArg * args)
+lb_exec_once(const char *text, Oid table, int nargs, const LbArg *args)
 {
 	LbSplitArgs split;
 	SPIPlanPtr	plan;
@@ -403,7 +403,7 @@ lb_exec_once(const char *text, Oid table, int nargs, const LbArg * args)
 }
 
 Portal
-lb_open_cursor(const char *text, Oid table, int nargs, const LbArg * args)
+lb_open_cursor(const char *text, Oid table, int nargs, const LbArg *args)
 {
 	LbSplitArgs split;
 	SPIPlanPtr	plan;

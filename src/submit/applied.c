@@ -160,8 +160,8 @@ lb_kept_answers(const LbSubmit *s, const LbSubmitItem *item,
 				LbAnswer **answers)
 {
 	static LbPlan plan;
-	const		LbSubmitCall *call = s->call;
-	const		LbSubmitTarget *t = s->target;
+	const LbSubmitCall *call = s->call;
+	const LbSubmitTarget *t = s->target;
 	SPITupleTable *rows;
 	uint64		n;
 	bool		any_scores = false;

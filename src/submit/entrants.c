@@ -77,7 +77,7 @@ lock_rows(const LbSubmitItem *items, int nitems, Datum *keys, int n,
  * of.
  */
 static void
-leave_out(LbSubmitTarget * t, const Entrant *entrants, int nentrants)
+leave_out(LbSubmitTarget *t, const Entrant *entrants, int nentrants)
 {
 	int			e = 0;
 	int			n = 0;
@@ -106,7 +106,7 @@ leave_out(LbSubmitTarget * t, const Entrant *entrants, int nentrants)
 
 /* Set which boards each item is for. */
 static void
-set_joined(const LbSubmitTarget * t, LbSubmitItem *items, int nitems,
+set_joined(const LbSubmitTarget *t, LbSubmitItem *items, int nitems,
 		   const Entrant *entrants, int nentrants)
 {
 	bool	   *joined = MemoryContextAllocHuge(CurrentMemoryContext,
@@ -130,7 +130,7 @@ set_joined(const LbSubmitTarget * t, LbSubmitItem *items, int nitems,
 }
 
 void
-lb_lock_entrants(LbSubmitTarget * t, LbSubmitItem *items, int nitems)
+lb_lock_entrants(LbSubmitTarget *t, LbSubmitItem *items, int nitems)
 {
 	Datum	   *keys;
 	Entrant    *entrants;

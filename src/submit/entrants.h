@@ -16,7 +16,7 @@
  * has joined, leave out one that is not named, and set items' joined.  Locks
  * the rows of lb_entrant.  Between SPI_connect and SPI_finish; can raise.
  */
-extern void lb_lock_entrants(LbSubmitTarget * t, LbSubmitItem *items,
+extern void lb_lock_entrants(LbSubmitTarget *t, LbSubmitItem *items,
 							 int nitems);
 
 #endif							/* LB_ENTRANTS_H */

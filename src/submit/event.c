@@ -51,7 +51,7 @@ bool		lb_events = true;
 static LbArg
 open_boards(const LbSubmit *s, int p)
 {
-	const		LbSubmitTarget *t = s->target;
+	const LbSubmitTarget *t = s->target;
 	Datum	   *names = palloc(Max(1, t->nboards) * sizeof(Datum));
 	int			n = 0;
 
@@ -92,7 +92,7 @@ event_table_is_ours(Relation rel)
  * table is not as the script has made it.
  */
 static bool
-append_event(const LbArg * args)
+append_event(const LbArg *args)
 {
 	Relation	rel = table_open(lb_own_table("lb_event"), RowExclusiveLock);
 	ResultRelInfo *info;
@@ -137,7 +137,7 @@ static void
 log_one(LbSubmit *s, const LbSubmitItem *item, int p)
 {
 	static LbPlan plan;
-	const		LbSubmitTarget *t = s->target;
+	const LbSubmitTarget *t = s->target;
 	Datum	   *scores = palloc(t->nopen * sizeof(Datum));
 	bool	   *unknown = palloc(t->nopen * sizeof(bool));
 	LbArg		args[Natts_lb_event - 1];
@@ -169,7 +169,7 @@ static void
 log_all(LbSubmit *s)
 {
 	static LbPlan plan;
-	const		LbSubmitTarget *t = s->target;
+	const LbSubmitTarget *t = s->target;
 	Datum	   *players = palloc(s->nitems * sizeof(Datum));
 	Datum	   *amounts = palloc(s->nitems * sizeof(Datum));
 	Datum	   *matches = palloc(s->nitems * sizeof(Datum));

@@ -174,7 +174,7 @@ static void
 take_row(const LbSubmit *s, Found *f, const char *board, bool hidden,
 		 Datum owners, bool any_owner)
 {
-	const		LbSubmitTarget *t = s->target;
+	const LbSubmitTarget *t = s->target;
 	const LbDefinition *scores = t->scores != NULL ? t->scores : t->hides;
 	LbHiding	hiding = hidden ? LB_HIDDEN : LB_EXCEPTED;
 

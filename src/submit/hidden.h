@@ -30,7 +30,7 @@ typedef struct LbHidden
 	LbHiding   *windows;
 	uint64		seen;			/* hidden.c: when it was looked up */
 	bool		changed;		/* ... and that this was not the first time */
-}			LbHidden;
+} LbHidden;
 
 /*
  * Lock what is recorded of a player on a leaderboard: in RowExclusiveLock

@@ -186,7 +186,7 @@ typedef struct Anomaly
 	const char *measure;
 	const char *value;
 	int64		bound;
-}			Anomaly;
+} Anomaly;
 
 /* The check of a submit. */
 typedef struct LbLimitCheck
@@ -195,7 +195,7 @@ typedef struct LbLimitCheck
 	int			nanomalies;
 	int			maxanomalies;
 	Anomaly    *anomalies;		/* in the order in which they were found */
-}			LbLimitCheck;
+} LbLimitCheck;
 
 static LbLimitCheck *
 check_of(LbSubmit *s)
@@ -217,7 +217,7 @@ typedef struct Excess
 
 /* Room for another anomaly, zeroed. */
 static Anomaly *
-add_anomaly(LbLimitCheck * check)
+add_anomaly(LbLimitCheck *check)
 {
 	Anomaly    *last;
 
@@ -307,7 +307,7 @@ player_exceeded(LbSubmit *s, const Excess *e, int p)
 
 /* In the order of lb_anomaly's key; "global" comes before all windows. */
 static int
-row_cmp(const LbSubmitTarget * t, const Anomaly * a, const Anomaly * b)
+row_cmp(const LbSubmitTarget *t, const Anomaly *a, const Anomaly *b)
 {
 	int			c = lb_player_cmp(t, a->item->player, b->item->player);
 
@@ -319,8 +319,8 @@ row_cmp(const LbSubmitTarget * t, const Anomaly * a, const Anomaly * b)
 static int
 anomaly_cmp(const void *a, const void *b, void *target)
 {
-	const		Anomaly *aa = (const Anomaly *) a;
-	const		Anomaly *ab = (const Anomaly *) b;
+	const Anomaly *aa = (const Anomaly *) a;
+	const Anomaly *ab = (const Anomaly *) b;
 	int			c = row_cmp((const LbSubmitTarget *) target, aa, ab);
 
 	return c != 0 ? c : strcmp(aa->measure, ab->measure);
@@ -350,7 +350,7 @@ count_anomalies(LbSubmit *s)
 	for (int i = 1; i < check->nanomalies; i++)
 	{
 		Anomaly    *to = &check->anomalies[n];
-		const		Anomaly *from = &check->anomalies[i];
+		const Anomaly *from = &check->anomalies[i];
 
 		if (row_cmp(s->target, to, from) != 0)
 			check->anomalies[++n] = *from;
@@ -367,7 +367,7 @@ count_anomalies(LbSubmit *s)
 	no_match = MemoryContextAllocHuge(CurrentMemoryContext, n * sizeof(bool));
 	for (int i = 0; i < n; i++)
 	{
-		const		Anomaly *anomaly = &check->anomalies[i];
+		const Anomaly *anomaly = &check->anomalies[i];
 		const LbSubmitItem *item = anomaly->item;
 
 		CHECK_FOR_INTERRUPTS();
@@ -633,7 +633,7 @@ check_scores(const LbLimit *limit, LbSubmit *s, int b)
 {
 	for (int p = 0; p < s->nplayers; p++)
 	{
-		const		LbPlayerScore *player = &s->results[b].players[p];
+		const LbPlayerScore *player = &s->results[b].players[p];
 		bool		low = limit->min_score.set &&
 			player->score < limit->min_score.value;
 		bool		high = limit->max_score.set &&

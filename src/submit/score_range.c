@@ -96,7 +96,7 @@ static bool
 apply_item(const LbSubmit *s, int p, const LbSubmitItem *item,
 		   const Scores *before, Scores *after, OutOfRange *out)
 {
-	const		LbSubmitTarget *t = s->target;
+	const LbSubmitTarget *t = s->target;
 	int128		change = item->amount;
 
 	after->has_score = true;

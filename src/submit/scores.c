@@ -117,7 +117,7 @@ statement_amounts(const LbDefinition *defn, const int128 *amounts, int n)
  * amount should have changed it.
  */
 static bool
-note_before(LbPlayerScore * score, int64 amount)
+note_before(LbPlayerScore *score, int64 amount)
 {
 	int128		before;
 
@@ -135,7 +135,7 @@ note_before(LbPlayerScore * score, int64 amount)
  * leads to a score that it can have.
  */
 static bool
-adds_later(const LbDefinition *defn, const LbPlayerScore * score, int128 sum)
+adds_later(const LbDefinition *defn, const LbPlayerScore *score, int128 sum)
 {
 	return !lb_score_fits(defn, sum) && lb_score_fits(defn, score->before + sum);
 }
@@ -198,7 +198,7 @@ add_later(LbSubmit *s, const int128 *sums)
 
 	for (int p = 0; p < s->nplayers; p++)
 	{
-		const		LbPlayerScore *score = &s->results[0].players[p];
+		const LbPlayerScore *score = &s->results[0].players[p];
 
 		if (!adds_later(s->target->scores, score, sums[p]))
 			continue;
@@ -243,7 +243,7 @@ add_to_scores(LbSubmit *s, const int128 *sums)
 static void
 note_changes(LbSubmit *s, int p)
 {
-	const		LbPlayerScore *score = &s->results[0].players[p];
+	const LbPlayerScore *score = &s->results[0].players[p];
 	int			end = s->first[p + 1];
 	int128		change = s->change[p];
 
@@ -311,7 +311,7 @@ change_scores(LbSubmit *s, const int128 *amounts)
 void
 lb_write_scores(LbSubmit *s)
 {
-	const		LbSubmitTarget *t = s->target;
+	const LbSubmitTarget *t = s->target;
 	int128	   *amounts = coalesce(s, t->call->op, t->scores);
 	bool		change = false;
 
@@ -420,7 +420,7 @@ note_windows(LbSubmit *s, int first, int n, WindowRow *rows, int nrows)
 static void
 run_windows(LbSubmit *s, int first, int n)
 {
-	const		LbSubmitTarget *t = s->target;
+	const LbSubmitTarget *t = s->target;
 	LbOp		op = lb_effective_op(t, &t->boards[first]);
 	WindowRow  *rows = palloc((Size) n * s->nplayers * sizeof(WindowRow));
 	int128	   *coalesced = NULL;
@@ -460,7 +460,7 @@ run_windows(LbSubmit *s, int first, int n)
 void
 lb_write_windows(LbSubmit *s)
 {
-	const		LbSubmitTarget *t = s->target;
+	const LbSubmitTarget *t = s->target;
 	bool		hidden_known = false;
 	int			n;
 
@@ -487,7 +487,7 @@ lb_write_windows(LbSubmit *s)
 static void
 note_single(LbSubmit *s)
 {
-	const		LbSubmitTarget *t = s->target;
+	const LbSubmitTarget *t = s->target;
 	int64		amount = s->items[0].amount;
 	uint64		nkeys = t->nopen > 1 ? SPI_processed : 0;
 	bool		all_out = true;
@@ -540,7 +540,7 @@ note_single(LbSubmit *s)
 static bool
 is_single(const LbSubmit *s)
 {
-	const		LbSubmitTarget *t = s->target;
+	const LbSubmitTarget *t = s->target;
 	const LbSubmitItem *item = s->items;
 
 	/* Where other tables stand in, no board is read. */
@@ -561,7 +561,7 @@ is_single(const LbSubmit *s)
 bool
 lb_write_single(LbSubmit *s)
 {
-	const		LbSubmitTarget *t = s->target;
+	const LbSubmitTarget *t = s->target;
 	LbScoreStatement st = {
 		.kind = LB_SCORES_ADD_ONE,.defn = t->scores,.windows = t->windows
 	};
@@ -591,7 +591,7 @@ lb_write_single(LbSubmit *s)
 bool
 lb_kept_out(const LbSubmit *s, int b)
 {
-	const		LbSubmitTarget *t = s->target;
+	const LbSubmitTarget *t = s->target;
 	const LbSubmitBoard *board = &t->boards[b];
 	const LbDefinition *defn = lb_board_defn(t, board);
 	int128		amount;

@@ -46,7 +46,7 @@ typedef enum LbScoreKind
 	 * only those that are not.  Locks rows of the leaderboard's board.
 	 */
 	LB_SCORES_HIDDEN
-}			LbScoreKind;
+} LbScoreKind;
 
 /* A statement on a table. */
 typedef struct LbScoreStatement
@@ -60,7 +60,7 @@ typedef struct LbScoreStatement
 	bool		as_owner;		/* with the rights of the table's owner */
 	const LbDefinition *windows;	/* of LB_SCORES_ADD_ONE */
 	int			nwindows;
-}			LbScoreStatement;
+} LbScoreStatement;
 
 /* Whether a table has a column that submits set to their time. */
 extern bool lb_has_updated_at(const LbDefinition *defn);
@@ -69,8 +69,8 @@ extern bool lb_has_updated_at(const LbDefinition *defn);
  * Run a statement, with the caller's privileges or the owner's, as
  * lb_plan_exec().
  */
-extern uint64 lb_run_scores(const LbScoreStatement * st, int nargs,
-							const LbArg * args);
+extern uint64 lb_run_scores(const LbScoreStatement *st, int nargs,
+							const LbArg *args);
 
 
 /* scores_rows.c: rows that are returned, and missing ones */

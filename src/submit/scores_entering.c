@@ -104,7 +104,7 @@ run_hidden(LbSubmit *s, const LbDefinition *defn, bool as_owner,
 static bool
 may_hide(const LbSubmit *s)
 {
-	const		LbSubmitTarget *t = s->target;
+	const LbSubmitTarget *t = s->target;
 	bool		hides = false;
 	bool		inserts = t->scores == NULL;
 
@@ -163,7 +163,7 @@ find_existing(LbSubmit *s)
 static void
 find_hidden_in_windows(LbSubmit *s)
 {
-	const		LbSubmitTarget *t = s->target;
+	const LbSubmitTarget *t = s->target;
 	LbDefinition *windows = t->windows;
 	Datum	   *players;
 	int			n = 0;
@@ -207,7 +207,7 @@ lb_find_entering(LbSubmit *s)
 static void
 hide_late(LbSubmit *s, const LbDefinition *defn, Datum *players, int n)
 {
-	const		LbSubmitTarget *t = s->target;
+	const LbSubmitTarget *t = s->target;
 	Datum	   *keys = palloc(Max(1, t->nboards) * sizeof(Datum));
 	const char *ranked;
 	StringInfoData sql;
@@ -236,7 +236,7 @@ hide_late(LbSubmit *s, const LbDefinition *defn, Datum *players, int n)
 void
 lb_end_entering(LbSubmit *s)
 {
-	const		LbHidden *before = s->hidden;
+	const LbHidden *before = s->hidden;
 	Datum	   *scores;
 	Datum	   *windows;
 	int			nscores = 0;
@@ -271,7 +271,7 @@ lb_end_entering(LbSubmit *s)
 void
 lb_find_hidden(LbSubmit *s)
 {
-	const		LbSubmitTarget *t = s->target;
+	const LbSubmitTarget *t = s->target;
 
 	if (!t->windows->has_ranked_if)
 		return;

@@ -23,7 +23,7 @@ lb_players_arg(const LbSubmit *s, Datum *players, int n)
 void
 lb_take_scores(LbSubmit *s, bool written)
 {
-	const		LbSubmitTarget *t = s->target;
+	const LbSubmitTarget *t = s->target;
 	SPITupleTable *rows = SPI_tuptable;
 	int			b = -1;
 
@@ -68,7 +68,7 @@ lb_take_scores(LbSubmit *s, bool written)
 void
 lb_read_missing_scores(LbSubmit *s, int first, int n)
 {
-	const		LbSubmitTarget *t = s->target;
+	const LbSubmitTarget *t = s->target;
 	LbScoreStatement st = {
 		.kind = LB_SCORES_READ,.defn = lb_board_defn(t, &t->boards[first])
 	};

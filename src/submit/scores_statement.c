@@ -173,7 +173,7 @@ append_conflict(StringInfo buf, const LbDefinition *defn, LbOp op, bool stamp,
 static char *
 write_text(const void *arg)
 {
-	const		LbScoreStatement *st = (const LbScoreStatement *) arg;
+	const LbScoreStatement *st = (const LbScoreStatement *) arg;
 	const LbDefinition *defn = st->defn;
 	bool		stamp = lb_has_updated_at(defn);
 	bool		hide = defn->family && defn->has_ranked_if;
@@ -204,7 +204,7 @@ write_text(const void *arg)
 static char *
 single_text(const void *arg)
 {
-	const		LbScoreStatement *st = (const LbScoreStatement *) arg;
+	const LbScoreStatement *st = (const LbScoreStatement *) arg;
 	bool		stamp = lb_has_updated_at(st->defn);
 	bool		hide;
 	StringInfoData buf;
@@ -300,10 +300,10 @@ typedef struct ScorePlanKey
 	bool		metadata;
 	bool		as_owner;		/* it is another role's plan */
 	uint16		unused;			/* keys are compared byte by byte */
-}			ScorePlanKey;
+} ScorePlanKey;
 
 uint64
-lb_run_scores(const LbScoreStatement * st, int nargs, const LbArg * args)
+lb_run_scores(const LbScoreStatement *st, int nargs, const LbArg *args)
 {
 	static const LbPlanText texts[] = {write_text, single_text, read_text, hidden_text};
 	static LbPlans plans = {

@@ -46,7 +46,7 @@ statement_text(const void *arg)
 }
 
 uint64
-lb_run_in(Oid table, const char *sql, int nargs, const LbArg * args)
+lb_run_in(Oid table, const char *sql, int nargs, const LbArg *args)
 {
 	static LbPlans plans = {
 		.name = "leaderboard statements on other tables",

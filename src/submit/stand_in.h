@@ -61,6 +61,6 @@ extern LbDefinition *lb_find_in(const LbStandIn *in, const char *name);
  * lb_plan_exec().
  */
 extern uint64 lb_run_in(Oid table, const char *sql, int nargs,
-						const LbArg * args);
+						const LbArg *args);
 
 #endif							/* LB_STAND_IN_H */

@@ -116,7 +116,7 @@ lb_find_submitted(const char *name, bool family)
 
 /* The same for a submit. */
 static LbDefinition *
-find_submitted(const LbSubmitCall * call, const char *name, bool family)
+find_submitted(const LbSubmitCall *call, const char *name, bool family)
 {
 	LbDefinition *defn = call->stand_in == NULL ? NULL :
 		lb_find_in(call->stand_in, name);
@@ -145,7 +145,7 @@ lb_find_record(LbSubmit *s, LbRecord record)
 uint64
 lb_run_recording(const LbSubmit *s, LbRecord record, LbPlan *plan,
 				 const char *own, const char *other, int nargs,
-				 const LbArg * args)
+				 const LbArg *args)
 {
 	if (s->call->stand_in != NULL)
 		return lb_run_in(s->records[record], other, nargs, args);
@@ -153,7 +153,7 @@ lb_run_recording(const LbSubmit *s, LbRecord record, LbPlan *plan,
 }
 
 bool
-lb_is_forwarded(const LbSubmitTarget * t)
+lb_is_forwarded(const LbSubmitTarget *t)
 {
 	bool		scores = t->scores != NULL && lb_is_distributed(t->scores);
 	bool		windows = t->windows != NULL && lb_is_distributed(t->windows);
@@ -164,7 +164,7 @@ lb_is_forwarded(const LbSubmitTarget * t)
 }
 
 void
-lb_refuse_forwarded(const LbSubmitTarget * t)
+lb_refuse_forwarded(const LbSubmitTarget *t)
 {
 	if (t->scores != NULL)
 		lb_refuse_distributed(t->scores);
@@ -222,7 +222,7 @@ lb_named_boards(ArrayType *names, Datum **elements)
  * same board may be added twice, until sort_boards().
  */
 static LbSubmitBoard *
-add_board(LbSubmitTarget * t, const char *name, bool window)
+add_board(LbSubmitTarget *t, const char *name, bool window)
 {
 	LbSubmitBoard *board = &t->boards[t->nboards++];
 
@@ -236,7 +236,7 @@ add_board(LbSubmitTarget * t, const char *name, bool window)
 
 /* Add the leaderboard's board. */
 static void
-add_scores(LbSubmitTarget * t)
+add_scores(LbSubmitTarget *t)
 {
 	t->scores = find_submitted(t->call, t->call->leaderboard.name, false);
 	(void) add_board(t, t->call->leaderboard.name, false);
@@ -247,7 +247,7 @@ add_scores(LbSubmitTarget * t)
  * of the answer even if the moment is not in it.
  */
 static void
-add_window(LbSubmitTarget * t, LbWindow *window, const char *given)
+add_window(LbSubmitTarget *t, LbWindow *window, const char *given)
 {
 	LbSpan		span;
 	LbSubmitBoard *board;
@@ -273,7 +273,7 @@ add_window(LbSubmitTarget * t, LbWindow *window, const char *given)
 
 /* Whether a window or a key is of the leaderboard, by its name. */
 static bool
-is_of_leaderboard(const LbSubmitTarget * t, const char *name)
+is_of_leaderboard(const LbSubmitTarget *t, const char *name)
 {
 	return strcmp(lb_leaderboard_of_window(name)->name,
 				  t->call->leaderboard.name) == 0;
@@ -284,7 +284,7 @@ is_of_leaderboard(const LbSubmitTarget * t, const char *name)
  * a caller without them learns nothing of the windows.
  */
 static void
-add_named(LbSubmitTarget * t, const char *name)
+add_named(LbSubmitTarget *t, const char *name)
 {
 	const LbLeaderboard *leaderboard = &t->call->leaderboard;
 	LbWindow   *window;
@@ -317,7 +317,7 @@ add_named(LbSubmitTarget * t, const char *name)
 }
 
 static void
-add_all_named(LbSubmitTarget * t)
+add_all_named(LbSubmitTarget *t)
 {
 	Datum	   *names;
 	int			n;
@@ -336,7 +336,7 @@ add_all_named(LbSubmitTarget * t)
  * The leaderboard's board, and all its windows that are open at that moment.
  */
 static void
-add_all(LbSubmitTarget * t)
+add_all(LbSubmitTarget *t)
 {
 	LbWindow  **windows;
 	int			n = lb_windows(&windows);
@@ -363,7 +363,7 @@ board_cmp(const void *a, const void *b)
 
 /* Sort the boards, each once. */
 static void
-sort_boards(LbSubmitTarget * t)
+sort_boards(LbSubmitTarget *t)
 {
 	int			n = 0;
 
@@ -381,7 +381,7 @@ sort_boards(LbSubmitTarget * t)
  * if its rows record which players are hidden; or NULL.
  */
 static LbDefinition *
-find_hides(const LbSubmitTarget * t)
+find_hides(const LbSubmitTarget *t)
 {
 	LbDefinition *defn;
 
@@ -400,7 +400,7 @@ find_hides(const LbSubmitTarget * t)
  * and the type of their players.
  */
 static void
-set_definitions(LbSubmitTarget * t)
+set_definitions(LbSubmitTarget *t)
 {
 	const LbLeaderboard *leaderboard = &t->call->leaderboard;
 
@@ -425,7 +425,7 @@ set_definitions(LbSubmitTarget * t)
 }
 
 void
-lb_find_boards(LbSubmitTarget * t, const LbSubmitCall * call)
+lb_find_boards(LbSubmitTarget *t, const LbSubmitCall *call)
 {
 	memset(t, 0, sizeof(LbSubmitTarget));
 	t->call = call;
@@ -442,7 +442,7 @@ lb_find_boards(LbSubmitTarget * t, const LbSubmitCall * call)
 }
 
 void
-lb_lock_windows(LbSubmitTarget * t)
+lb_lock_windows(LbSubmitTarget *t)
 {
 	for (int b = 0; b < t->nboards; b++)
 	{
@@ -468,7 +468,7 @@ lb_lock_windows(LbSubmitTarget * t)
 }
 
 int
-lb_window_number(const LbSubmitTarget * t, const char *key, int len)
+lb_window_number(const LbSubmitTarget *t, const char *key, int len)
 {
 	LbSubmitBoard wanted = {.name = pnstrdup(key, len),.window = true};
 	const LbSubmitBoard *found = bsearch(&wanted, t->boards, t->nboards,
@@ -484,7 +484,7 @@ lb_window_number(const LbSubmitTarget * t, const char *key, int len)
  */
 
 int
-lb_player_cmp(const LbSubmitTarget * t, Datum a, Datum b)
+lb_player_cmp(const LbSubmitTarget *t, Datum a, Datum b)
 {
 	if (t->type->oid == INT8OID)
 		return (DatumGetInt64(a) > DatumGetInt64(b)) -
@@ -506,7 +506,7 @@ item_cmp(const void *a, const void *b, void *target)
 void
 lb_set_players(LbSubmit *s)
 {
-	const		LbSubmitTarget *t = s->target;
+	const LbSubmitTarget *t = s->target;
 
 	qsort_interruptible(s->items, s->nitems, sizeof(LbSubmitItem), item_cmp,
 						unconstify(LbSubmitTarget *, t));

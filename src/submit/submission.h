@@ -31,7 +31,7 @@ typedef struct LbSubmitCall
 	Datum		metadata;		/* a jsonb, written with scores that change;
 								 * 0: none */
 	const LbStandIn *stand_in;	/* for the leaderboard's tables, or NULL */
-}			LbSubmitCall;
+} LbSubmitCall;
 
 /* A board that is, or would be, written to. */
 typedef struct LbSubmitBoard
@@ -50,7 +50,7 @@ typedef struct LbSubmitBoard
 /* What was found, and locked. */
 typedef struct LbSubmitTarget
 {
-	const		LbSubmitCall *call;
+	const LbSubmitCall *call;
 	LbDefinition *scores;		/* the leaderboard's board, if it is written
 								 * to */
 	LbDefinition *windows;		/* the family, if some of its boards are */
@@ -63,7 +63,7 @@ typedef struct LbSubmitTarget
 	int			nboards;
 	int			nopen;			/* not closed, once they are locked */
 	LbSubmitBoard *boards;		/* the leaderboard's first, windows by key */
-}			LbSubmitTarget;
+} LbSubmitTarget;
 
 /* One change of one player, as submitted. */
 typedef struct LbSubmitItem
@@ -97,7 +97,7 @@ typedef struct LbPlayerScore
 	bool		known;			/* the row was returned or read */
 	bool		has_score;
 	bool		had_score;		/* before, on the leaderboard's board */
-}			LbPlayerScore;
+} LbPlayerScore;
 
 /* What has become of a board. */
 typedef struct LbBoardResult
@@ -110,13 +110,13 @@ typedef struct LbBoardResult
 	bool		has_rank;
 	int64		rank;
 	bool		written;		/* ... by a statement that returns it */
-}			LbBoardResult;
+} LbBoardResult;
 
 /* What is being done. */
 typedef struct LbSubmit
 {
-	const		LbSubmitCall *call;
-	const		LbSubmitTarget *target;
+	const LbSubmitCall *call;
+	const LbSubmitTarget *target;
 	int			nitems;
 	LbSubmitItem *items;		/* by player, in the order of arrival */
 	LbItemOutcome *outcomes;	/* by number: limits refuse items, and raise
@@ -149,17 +149,17 @@ typedef struct LbSubmit
  * write scores, 42704 where there is no such board or window, 42703 where a
  * table has no room for metadata.
  */
-extern void lb_find_boards(LbSubmitTarget * t, const LbSubmitCall * call);
+extern void lb_find_boards(LbSubmitTarget *t, const LbSubmitCall *call);
 
 /*
  * Lock the keys of windows against being closed, to the end of the
  * transaction, and note which are closed.  Can raise.
  */
-extern void lb_lock_windows(LbSubmitTarget * t);
+extern void lb_lock_windows(LbSubmitTarget *t);
 
 /* Begin to submit items to boards. */
 static inline LbSubmit
-lb_submit_of(const LbSubmitTarget * t, LbSubmitItem *items, int nitems)
+lb_submit_of(const LbSubmitTarget *t, LbSubmitItem *items, int nitems)
 {
 	return (LbSubmit)
 	{
@@ -194,21 +194,21 @@ lb_player_text(const LbSubmit *s, int p)
 
 /* The definition of a board. */
 static inline LbDefinition *
-lb_board_defn(const LbSubmitTarget * t, const LbSubmitBoard *board)
+lb_board_defn(const LbSubmitTarget *t, const LbSubmitBoard *board)
 {
 	return board->window ? t->windows : t->scores;
 }
 
 /* Whether a window gets the change of the leaderboard's score. */
 static inline bool
-lb_gets_change(const LbSubmitTarget * t, const LbSubmitBoard *board)
+lb_gets_change(const LbSubmitTarget *t, const LbSubmitBoard *board)
 {
 	return board->window && board->op == LB_OP_CHANGE && t->scores != NULL;
 }
 
 /* The operation on the scores of a board: never LB_OP_CHANGE. */
 static inline LbOp
-lb_effective_op(const LbSubmitTarget * t, const LbSubmitBoard *board)
+lb_effective_op(const LbSubmitTarget *t, const LbSubmitBoard *board)
 {
 	return !board->window ? t->call->op :
 		board->op != LB_OP_CHANGE ? board->op :
@@ -227,13 +227,13 @@ extern LbDefinition *lb_find_submitted(const char *name, bool family);
  * Compare two players: below 0, 0, or above 0.  This is the order in which
  * every function locks rows of several players.
  */
-extern int	lb_player_cmp(const LbSubmitTarget * t, Datum a, Datum b);
+extern int	lb_player_cmp(const LbSubmitTarget *t, Datum a, Datum b);
 
 /* The number of a player in s->players, or -1. */
 extern int	lb_player_number(const LbSubmit *s, Datum player);
 
 /* The number of the window with this key, or -1. */
-extern int	lb_window_number(const LbSubmitTarget * t, const char *key, int len);
+extern int	lb_window_number(const LbSubmitTarget *t, const char *key, int len);
 
 /*
  * The table that stands in for one of the extension's, for a submit that has
@@ -248,15 +248,15 @@ extern Oid	lb_find_record(LbSubmit *s, LbRecord record);
  */
 extern uint64 lb_run_recording(const LbSubmit *s, LbRecord record, LbPlan *plan,
 							   const char *own, const char *other, int nargs,
-							   const LbArg * args);
+							   const LbArg *args);
 
 /*
  * Whether a submit to these boards must be forwarded: their tables are
  * distributed.  Raises 0A000 if only one of the two is.  Or raise 0A000 if it
  * must be.
  */
-extern bool lb_is_forwarded(const LbSubmitTarget * t);
-extern void lb_refuse_forwarded(const LbSubmitTarget * t);
+extern bool lb_is_forwarded(const LbSubmitTarget *t);
+extern void lb_refuse_forwarded(const LbSubmitTarget *t);
 
 /*
  * Raise 42501 if the leaderboard has boards and the caller may write to none

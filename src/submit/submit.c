@@ -98,7 +98,7 @@ bool		lb_submit_ranks = true;
 static void
 read_ranks(LbSubmit *s, bool previous)
 {
-	const		LbSubmitTarget *t = s->target;
+	const LbSubmitTarget *t = s->target;
 	bool		number = t->players_of->plain_member;
 
 	if (!lb_submit_ranks || s->call->stand_in != NULL)
@@ -205,7 +205,7 @@ lb_set_match(LbSubmitItem *item, Datum match_id)
 }
 
 void
-lb_begin_call(LbSubmitCall * call, const char *leaderboard)
+lb_begin_call(LbSubmitCall *call, const char *leaderboard)
 {
 	memset(call, 0, sizeof(LbSubmitCall));
 	call->leaderboard = *lb_require_leaderboard(leaderboard);
@@ -227,7 +227,7 @@ check_call(const LbPlayerArgument *argument)
 }
 
 void
-lb_set_time(LbSubmitCall * call, TimestampTz at)
+lb_set_time(LbSubmitCall *call, TimestampTz at)
 {
 	call->at = at;
 	if (TIMESTAMP_NOT_FINITE(at))
@@ -249,7 +249,7 @@ lb_set_time(LbSubmitCall * call, TimestampTz at)
 }
 
 void
-lb_begin_submit(FunctionCallInfo fcinfo, LbSubmitCall * call,
+lb_begin_submit(FunctionCallInfo fcinfo, LbSubmitCall *call,
 				const LbPlayerArgument *argument, const char *const *names,
 				int leaderboard_arg, const char *op_hint)
 {
@@ -322,7 +322,7 @@ return_answers(FunctionCallInfo fcinfo, const LbSubmit *s, bool applied)
 	for (int b = 0; b < n; b++)
 	{
 		const LbSubmitBoard *board = &s->target->boards[b];
-		const		LbBoardResult *result = &s->results[b];
+		const LbBoardResult *result = &s->results[b];
 		LbAnswer   *answer = &answers[b];
 
 		answer->board = board->name;
@@ -339,7 +339,7 @@ return_answers(FunctionCallInfo fcinfo, const LbSubmit *s, bool applied)
 }
 
 void
-lb_set_player(const LbSubmitTarget * t, LbSubmitItem *item, Datum value,
+lb_set_player(const LbSubmitTarget *t, LbSubmitItem *item, Datum value,
 			  const LbPlayerArgument *argument)
 {
 	value = lb_player_from(t->players_of, t->type, value, argument);
@@ -348,7 +348,7 @@ lb_set_player(const LbSubmitTarget * t, LbSubmitItem *item, Datum value,
 }
 
 void
-lb_lock_boards(LbSubmitTarget * t, LbSubmitItem *items, int nitems)
+lb_lock_boards(LbSubmitTarget *t, LbSubmitItem *items, int nitems)
 {
 	lb_lock_entrants(t, items, nitems);
 	lb_lock_windows(t);
@@ -383,7 +383,7 @@ submit_item(FunctionCallInfo fcinfo, LbSubmit *s, const LbSubmitItem *item,
 }
 
 void
-lb_submit_one(FunctionCallInfo fcinfo, LbSubmitTarget * t, LbSubmitItem *item)
+lb_submit_one(FunctionCallInfo fcinfo, LbSubmitTarget *t, LbSubmitItem *item)
 {
 	LbSubmit	s = lb_submit_of(t, item, 1);
 
@@ -400,7 +400,7 @@ lb_submit_one(FunctionCallInfo fcinfo, LbSubmitTarget * t, LbSubmitItem *item)
  * ranks here.  Returns whether its match had been submitted before.
  */
 static bool
-forward_one(FunctionCallInfo fcinfo, const LbSubmitTarget * t,
+forward_one(FunctionCallInfo fcinfo, const LbSubmitTarget *t,
 			LbSubmitItem *item)
 {
 	LbSubmit	s = lb_submit_of(t, item, 1);

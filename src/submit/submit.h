@@ -33,20 +33,20 @@ extern void lb_submit_init(void);
 extern bool lb_submit_ranks;
 
 /* Begin a call for a leaderboard, with its own operation; raises 42704. */
-extern void lb_begin_call(LbSubmitCall * call, const char *leaderboard);
+extern void lb_begin_call(LbSubmitCall *call, const char *leaderboard);
 
 /*
  * The player of an item, as the table of its board stores it.  Raises what
  * lb_player_from() and lb_player_as_stored() do.
  */
-extern void lb_set_player(const LbSubmitTarget * t, LbSubmitItem *item,
+extern void lb_set_player(const LbSubmitTarget *t, LbSubmitItem *item,
 						  Datum value, const LbPlayerArgument *argument);
 
 /*
  * The time of a submit.  Raises 22008 if it is infinite, or further ahead of
  * the clock than lb_max_clock_skew.
  */
-extern void lb_set_time(LbSubmitCall * call, TimestampTz at);
+extern void lb_set_time(LbSubmitCall *call, TimestampTz at);
 
 /*
  * The match of an item, from a text, or 0 if it has none; raises 22001 if it
@@ -58,7 +58,7 @@ extern void lb_set_match(LbSubmitItem *item, Datum match_id);
  * Submit one item to the boards that were found, and fill the caller's set of
  * rows.  Between SPI_connect and SPI_finish; raises as lb_submit().
  */
-extern void lb_submit_one(FunctionCallInfo fcinfo, LbSubmitTarget * t,
+extern void lb_submit_one(FunctionCallInfo fcinfo, LbSubmitTarget *t,
 						  LbSubmitItem *item);
 
 /* Arguments of lb_submit(), which lb_submit_many() has too, but for boards. */
@@ -77,7 +77,7 @@ enum
  * the number of the argument "leaderboard", and op_hint what the error of a
  * wrong operation adds to its hint.  Raises what docs/reference.md lists.
  */
-extern void lb_begin_submit(FunctionCallInfo fcinfo, LbSubmitCall * call,
+extern void lb_begin_submit(FunctionCallInfo fcinfo, LbSubmitCall *call,
 							const LbPlayerArgument *argument,
 							const char *const *names, int leaderboard_arg,
 							const char *op_hint);
@@ -86,7 +86,7 @@ extern void lb_begin_submit(FunctionCallInfo fcinfo, LbSubmitCall * call,
  * Lock what the items' players have joined, and windows against being closed.
  * This can leave out boards.  Between SPI_connect and SPI_finish; can raise.
  */
-extern void lb_lock_boards(LbSubmitTarget * t, LbSubmitItem *items, int nitems);
+extern void lb_lock_boards(LbSubmitTarget *t, LbSubmitItem *items, int nitems);
 
 /*
  * Write the submission, check it against the limits, and log it.  With answer,
@@ -98,10 +98,10 @@ extern void lb_apply(LbSubmit *s, bool answer);
  * Lock the boards, and submit n items, whose players are set, to them; returns
  * how many were applied.  Likewise; raises as lb_submit_many().
  */
-extern int64 lb_submit_all(LbSubmitTarget * t, LbSubmitItem *items, int n);
+extern int64 lb_submit_all(LbSubmitTarget *t, LbSubmitItem *items, int n);
 
 /* The same without what limits refuse; returns what became of each item. */
-extern LbItemOutcome *lb_submit_each_of(LbSubmitTarget * t, LbSubmitItem *items,
+extern LbItemOutcome *lb_submit_each_of(LbSubmitTarget *t, LbSubmitItem *items,
 										int n);
 
 /*

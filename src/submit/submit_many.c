@@ -107,7 +107,7 @@ make_items(FunctionCallInfo fcinfo, int n)
  */
 static int
 begin_many(FunctionCallInfo fcinfo, const LbPlayerArgument *argument,
-		   LbSubmitCall * call, LbSubmitTarget * t, LbSubmitItem **items)
+		   LbSubmitCall *call, LbSubmitTarget *t, LbSubmitItem **items)
 {
 	static const char *const names[] = {"members", "amounts", NULL, NULL, "at"};
 	Datum	   *players;
@@ -155,7 +155,7 @@ apply_many(LbSubmit *s)
 }
 
 int64
-lb_submit_all(LbSubmitTarget * t, LbSubmitItem *items, int n)
+lb_submit_all(LbSubmitTarget *t, LbSubmitItem *items, int n)
 {
 	LbSubmit	s = lb_submit_of(t, items, n);
 
@@ -234,7 +234,7 @@ set_applied(const LbSubmit *s)
 {
 	for (int p = 0; p < s->nplayers; p++)
 	{
-		const		LbPlayerScore *score = &s->results[0].players[p];
+		const LbPlayerScore *score = &s->results[0].players[p];
 
 		for (int i = s->first[p]; i < s->first[p + 1]; i++)
 		{
@@ -254,7 +254,7 @@ set_applied(const LbSubmit *s)
  * too.
  */
 LbItemOutcome *
-lb_submit_each_of(LbSubmitTarget * t, LbSubmitItem *items, int n)
+lb_submit_each_of(LbSubmitTarget *t, LbSubmitItem *items, int n)
 {
 	LbItemOutcome *outcomes = palloc0(n * sizeof(LbItemOutcome));
 	LbSubmitItem *left = palloc(n * sizeof(LbSubmitItem));

@@ -47,7 +47,7 @@ typedef struct LbLimits
 	bool		late;			/* a step took too long: the visit ends */
 	char	   *problem;		/* what the last attempt has said, if it
 								 * failed */
-}			LbLimits;
+} LbLimits;
 
 /* What is left to do.  maintain.c sets it. */
 typedef struct LbTasks
@@ -57,7 +57,7 @@ typedef struct LbTasks
 	bool		listed;			/* the worker's tasks are */
 	List	   *left;			/* those that are left to do */
 	int			number;			/* of the first of them */
-}			LbTasks;
+} LbTasks;
 
 /*
  * Boards of distributed tables, whose servers may lack something.  The engine
@@ -69,7 +69,7 @@ typedef struct LbMending
 	bool		trimming;		/* the worker: the first has old rows left */
 	List	   *owners;			/* whose distributed tables a call as that
 								 * role has maintained (OIDs) */
-}			LbMending;
+} LbMending;
 
 /* Which windows of a family are due.  visit_closing.c sets it. */
 typedef struct LbClosing
@@ -80,7 +80,7 @@ typedef struct LbClosing
 	bool		all_rows;		/* those that are on boards, too */
 	BlockNumber next_block;		/* the next part of the scan */
 	List	   *due;			/* keys to close */
-}			LbClosing;
+} LbClosing;
 
 /* Rows of a key that are on no board, by their places when they were found. */
 typedef struct LbUnranked
@@ -102,7 +102,7 @@ typedef struct LbRemoving
 	List	   *skip;			/* keys that could not be removed */
 	bool		in_use;			/* the table: no partition of it is dropped */
 	LbUnranked	unranked;
-}			LbRemoving;
+} LbRemoving;
 
 /* Rewards.  reward.c sets it. */
 typedef struct LbPaying
@@ -111,7 +111,7 @@ typedef struct LbPaying
 	char	   *key;			/* the worker: the last of them, to be paid
 								 * now */
 	char	   *function;		/* to call */
-}			LbPaying;
+} LbPaying;
 
 /* The extension's own tables that are trimmed. */
 typedef enum LbTrimmed

@@ -56,7 +56,7 @@
  */
 static uint64
 delete_as_owner(const LbDefinition *defn, const char *sql, int nargs,
-				const LbArg * args)
+				const LbArg *args)
 {
 	int			nestlevel = NewGUCNestLevel();
 	uint64		n;
