@@ -195,8 +195,8 @@ extern char *lb_recorded_name(struct TupleTableSlot *slot);
 extern void lb_load_defns(void);
 
 /*
- * The same without waiting for the lock of lb_board.  Returns whether the
- * cache is valid now.
+ * Load the definitions without waiting for the lock of lb_board.  Returns
+ * whether the cache is valid now.
  */
 extern bool lb_try_load_defns(void);
 

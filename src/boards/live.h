@@ -64,8 +64,8 @@ extern LbLiveBoard *lb_live_board_find(LbSharedBoard *shared, LbStripe *stripe,
 									   LbRef *ref);
 
 /*
- * The same; creates the board if it does not exist.  NULL if memory is used
- * up.  Needs the stripe's exclusive lock.
+ * The live board of a value, created if it does not exist.  NULL if memory is
+ * used up.  Needs the stripe's exclusive lock.
  */
 extern LbLiveBoard *lb_live_board_make(LbSharedBoard *shared, LbStripe *stripe,
 									   uint32 hash, const LbValue *value,

@@ -21,7 +21,7 @@ extern const char *const lb_method_names[];
 /* The method of that name; false if there is none. */
 extern bool lb_find_method(const char *name, LbMethod *method);
 
-/* The same; raises 22023 if there is none. */
+/* The method of a name; raises 22023 if there is none. */
 extern LbMethod lb_method_from_text(const char *name);
 
 #endif							/* LB_METHOD_H */

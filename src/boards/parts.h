@@ -24,7 +24,8 @@
 extern bool lb_resolve_parts_anew(LbDefinition *defn, bool wait);
 
 /*
- * The same, unless the source has no partitions or they are known.  Then
+ * lb_resolve_parts_anew(), unless the source has no partitions or they are
+ * known.  Then
  * nothing is locked, so most reads lock the source alone: what another
  * transaction does to a partition gets into the board with its commit.
  */

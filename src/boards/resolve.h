@@ -21,7 +21,7 @@
  */
 extern void lb_resolve_anew(LbDefinition *defn);
 
-/* The same, unless it is resolved. */
+/* Resolve a definition unless it is resolved. */
 static inline void
 lb_resolve_defn(LbDefinition *defn)
 {

@@ -60,7 +60,7 @@ extern bool lb_alias_has_prefix(const char *prefix, int len);
 extern void lb_find_target(const char *name, int len, LbTarget *target);
 
 /*
- * The same without a lock on the source, and without resolving the
+ * lb_find_target() without a lock on the source, and without resolving the
  * definition.  Returns false if there is no such board.  Raises what a catalog
  * lookup can raise.
  */

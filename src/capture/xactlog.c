@@ -319,8 +319,8 @@ lb_xact_set_unknown(LbDefinition *defn, const char *reason)
 }
 
 /*
- * Make room for a change of so many words, and for more.  Returns false if
- * there is no memory.
+ * Make room for a change of this length, in words, and for more.  Returns
+ * false if there is no memory.
  */
 static bool
 add_piece(LbXactBoard *board, int words)

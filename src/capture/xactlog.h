@@ -222,7 +222,10 @@ extern uint64 lb_xact_next_seq(void);
 /* The transaction's record of a definition, or NULL. */
 extern LbXactDefn *lb_xact_find_defn(const LbDefinition *defn);
 
-/* The same, made if there is none.  Can raise; takes the directory's lock. */
+/*
+ * The record of a definition, made if there is none.  Can raise; takes the
+ * directory's lock.
+ */
 extern LbXactDefn *lb_xact_make_defn(LbDefinition *defn);
 
 /*

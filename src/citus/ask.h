@@ -20,8 +20,8 @@ typedef struct LbAsk
 	int64		written;		/* the shard that was written to, or 0 */
 	Datum		value;			/* what follows the name of a shard's board */
 	int32		keys_hash;
-	int			nshards;		/* how many shards have answered ... */
-	int			n;				/* ... in so many answers; -1: none were asked */
+	int			nshards;		/* how many shards have answered */
+	int			n;				/* answers; -1: no shard was asked */
 	LbWords    *answers;
 } LbAsk;
 
@@ -33,7 +33,7 @@ typedef struct LbAsk
 extern bool lb_ask_begin(LbAsk *ask, LbCall *call);
 
 /*
- * Ask them a question of so many words (words.h).  The answers are in the
+ * Ask the shards a question, nwords long (words.h).  The answers are in the
  * current memory context.  Returns false if not all shards have answered.  The
  * definition in the call can be stale afterwards.  Raises what the statement
  * raises.

@@ -103,8 +103,8 @@ is_beside(const LbDefinition *defn, Oid places)
 }
 
 /*
- * Find the list that begins with a shard, among lists of so many shards in
- * all, each behind their number.  Returns false if there is none.
+ * Find the list that begins with a shard.  Each list has the number of its
+ * shards in front.  Returns false if there is none.
  */
 static bool
 find_list(LbAsked *asked, const int64 *lists, int n, int64 shard)
@@ -190,7 +190,7 @@ check_key(const LbShape *shape, const int64 *words, int nwords)
 	return words;
 }
 
-/* How many keys there are in so many words; raises 22023 if these are none. */
+/* How many keys the words are; raises 22023 if they are no keys. */
 static int
 check_keys(const LbShape *shape, const LbWords *wanted)
 {

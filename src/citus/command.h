@@ -64,7 +64,7 @@ extern char *lb_command_literal(const char *text);
  */
 extern const char *lb_command_schema(void);
 
-/* The same of its internal functions. */
+/* The schema of the extension's internal functions. */
 extern const char *lb_command_internal_schema(void);
 
 /* Raise 55000 unless this server is the coordinator. */

@@ -12,8 +12,8 @@
  * Each backend keeps the layouts of some tables, which say what shards each
  * server has.  Citus keeps the same in a cache, by which it plans.  When it
  * changes these catalogs, it invalidates the relcache entries of the tables
- * concerned, and that makes both stale.  It does so before it releases the
- * lock for which writes wait that the change sends to another server.  So if a
+ * concerned, and that makes both stale.  Citus invalidates them before it lets
+ * writers go to the new server.  So if a
  * layout is still valid after a statement, the statement has seen all that was
  * committed when it began.
  *

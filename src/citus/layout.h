@@ -43,12 +43,12 @@ extern bool lb_is_places(Oid relid);
 extern int64 lb_only_shard(Oid relid);
 
 /*
- * Whether n rows of places are those of all shards, as Citus has them now:
- * they name each shard of the source once, and each is in the shard of places
- * with the same range of values, which is on the same server; or places is the
- * source, and the one row is of its only shard.  A statement whose rows are
- * compared after it has run has seen all shards as they were then: numbers of
- * shards are never used again.  Can raise.
+ * Whether a statement that has returned these n rows of places has seen every
+ * shard of the source exactly once, as Citus has them now.  Each row must be
+ * in the shard of places that has the same range of values, which is on the
+ * same server; or places is the source, and the one row is of its only shard.
+ * Citus never uses the number of a shard again, so the comparison may come
+ * after the statement.  Can raise.
  */
 extern bool lb_are_all_shards(Oid source, Oid places, int n,
 							  const int64 *shards, const int64 *selves);

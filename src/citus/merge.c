@@ -335,8 +335,8 @@ put_entry(const Merge *m, LbRows *rows, int64 rank, const Shard *shard)
 }
 
 /*
- * Put n of the entries from the one on that has so many before it, after the
- * first skip ones.  better is how many have a better score than the first.
+ * Append n entries to rows, beginning skip entries after the one at place
+ * before.  better entries have a better score than that entry.
  */
 static void
 put_entries(Merge *m, int64 before, int64 better, int64 skip, int64 n,
@@ -465,8 +465,8 @@ lb_merge_score_at_percentile(LbCall *call, LbNumber *numbers, bool *isnull)
  */
 
 /*
- * How many entries of all shards have a better score than this one, which has
- * so many entries before it.
+ * How many entries of all shards have a better score than the one of this key,
+ * which is at place before.
  */
 static Outcome
 count_better(Merge *m, const int64 *key, int64 before, int64 *better)

@@ -4,10 +4,10 @@
  *	  The shards of distributed tables that a player's rows are in.
  *
  * On its server a shard is an ordinary table, whose name ends in the shard's
- * number.  A submit that has been sent there writes to it by the statements
- * that it would write to the table itself by.  So they need a definition whose
- * source is the shard: a copy of the recorded one, resolved against the
- * shard.  Each backend keeps the copies.  They are made again when the
+ * number.  There a submit runs the statements that it would run on the
+ * distributed table.  They need a definition whose source is the shard: a copy
+ * of the recorded one, resolved against the shard.  Each backend keeps the
+ * copies.  They are made again when the
  * recorded definitions change, or the shard does.
  *
  * The shard's own board is another definition with the same source.  It is not

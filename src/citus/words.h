@@ -72,7 +72,10 @@ enum
 	LB_KEY_HEADER
 };
 
-/* In LB_ASK_PAGE, before the words of its two keys; the first has so many. */
+/*
+ * In LB_ASK_PAGE, before the words of its two keys.  The length of the first
+ * key is among them.
+ */
 enum
 {
 	LB_PAGE_BACK,

@@ -272,7 +272,7 @@ span_add(Block *block, int slot, Span by)
 	}
 }
 
-/* The same for two different links of a block. */
+/* span_add() for two different links of a block. */
 static inline void
 span_add_two(Block *block, int a, Span by_a, int b, Span by_b)
 {

@@ -57,7 +57,7 @@ lb_count_words(const LbShape *shape, int first, int last, const int64 *words)
 	return n;
 }
 
-/* Whether so many words have the form of the columns from the first-th on. */
+/* Whether nwords words have the form of the columns from number first on. */
 static bool
 are_columns(const LbShape *shape, int first, const int64 *words, int nwords)
 {

@@ -91,8 +91,8 @@ extern int	lb_count_words(const LbShape *shape, int first, int last,
 						   const int64 *words);
 
 /*
- * Whether so many words, from elsewhere, have the form of one whole key, or
- * member.
+ * Whether nwords words that come from elsewhere have the form of one whole
+ * key, or member.
  */
 extern bool lb_is_key(const LbShape *shape, const int64 *words, int nwords);
 extern bool lb_is_member(const LbShape *shape, const int64 *words, int nwords);

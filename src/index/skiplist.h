@@ -122,7 +122,7 @@ typedef struct LbLookups
 	int			n;				/* members, at most LB_PREFETCH_KEYS */
 	const int64 *members;		/* member_stride words apart */
 	int			member_stride;
-	int			nwords;			/* so many words of each key are wanted, or
+	int			nwords;			/* words of each key that are wanted, or
 								 * all if it has fewer; at most key_stride */
 	int			key_stride;
 	int64	   *keys;			/* gets the keys, key_stride words apart */

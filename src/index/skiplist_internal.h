@@ -329,7 +329,7 @@ descend(const LbArena *arena, const LbIndex *index, Bound bound,
 	return block;
 }
 
-/* The same for keys of any shape, without a hint. */
+/* Find a place among keys of any shape, without a hint. */
 static pg_attribute_always_inline const Block *
 find_place(const LbArena *arena, const LbIndex *index, Bound bound,
 		   LbPath *path, Span *before)

@@ -16,7 +16,7 @@
  */
 extern void lb_window_lock(const char *key, int len, LOCKMODE mode);
 
-/* The same without waiting.  Returns whether the lock was granted. */
+/* lb_window_lock() that does not wait.  Returns whether it has the lock. */
 extern bool lb_window_try_lock(const char *key, int len, LOCKMODE mode);
 
 /*

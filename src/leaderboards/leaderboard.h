@@ -43,7 +43,7 @@ extern int	lb_leaderboard_boards(const char ***names);
 /* The leaderboard of that name, or NULL.  Can raise. */
 extern const LbLeaderboard *lb_leaderboard_find(const char *name, int len);
 
-/* The same; raises 42704 if there is none. */
+/* The leaderboard of a name; raises 42704 if there is none. */
 extern const LbLeaderboard *lb_require_leaderboard(const char *name);
 
 /*

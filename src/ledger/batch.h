@@ -47,8 +47,9 @@ lb_apply_change(const LbMem *mem, LbIndex *index, const int64 *old,
 }
 
 /*
- * The same for a live board.  If the change cannot be applied, the definition
- * goes offline.  Needs the stripe's exclusive lock.  Never raises.
+ * Apply a change to the index of a live board.  If the change cannot be
+ * applied, the definition goes offline.  Needs the stripe's exclusive lock.
+ * Never raises.
  */
 extern void lb_live_board_apply(LbSharedBoard *shared, LbLiveBoard *board,
 								const int64 *old, const int64 *new,

@@ -245,8 +245,8 @@ extern int	lb_net_changes(LbChanges *changes, int64 *entries,
 						   bool *ambiguous);
 
 /*
- * Give the overlay arrays for so many words of entries, in the current memory
- * context.  Returns false if there is no memory.
+ * Give the overlay arrays with room for entries of this many words, in the
+ * current memory context.  Returns false if there is no memory.
  */
 extern bool lb_overlay_init(LbOverlay *overlay, const LbShape *shape,
 							Size room);

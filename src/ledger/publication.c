@@ -100,8 +100,8 @@ free_publication(LbSharedBoard *shared, LbPublication *pub)
 }
 
 /*
- * How many entries, from the first on, fit into so many words, and the stride
- * that they need.
+ * How many entries, beginning with number first, fit into words, and the
+ * stride that they need.
  */
 static uint32
 count_fitting(const LbShape *shape, const LbEntries *entries, uint32 first,

@@ -14,8 +14,8 @@
 #define FLAG_BITS 2
 
 /*
- * Room for a record of so many words at the end of the board's queue.  If
- * there is no memory, the build starts over, and this returns NULL.
+ * Room for a record of this length, in words, at the end of the board's queue.
+ * If there is no memory, the build starts over, and this returns NULL.
  */
 static int64 *
 add_record(LbSharedBoard *shared, LbLiveBoard *board, uint32 words)

@@ -37,7 +37,9 @@ extern void lb_queue_change(LbSharedBoard *shared, LbLiveBoard *board,
 							FullTransactionId xid, const int64 *old,
 							const int64 *new);
 
-/* The same of rows off the board, more or less. */
+/*
+ * Append a change of the number of rows off the board, likewise.
+ */
 extern void lb_queue_off_board(LbSharedBoard *shared, LbLiveBoard *board,
 							   FullTransactionId xid, int64 rows);
 

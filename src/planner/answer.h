@@ -154,8 +154,9 @@ extern void lb_answer_refuse(LbAnswer *a, LbCause cause);
 extern void lb_answer_refuse_locked(LbAnswer *a, LbCause cause);
 
 /*
- * Likewise before lb_answer_prepare().  The read is not counted, unless it has
- * been as one by the index: then it is counted anew.
+ * The node finds out before lb_answer_prepare() that it must run its child.
+ * The read is not counted, unless it has been as one by the index: then it is
+ * counted anew.
  */
 extern void lb_answer_run_child(LbAnswer *a, LbCause cause);
 

@@ -42,7 +42,8 @@ typedef struct LbFetch
 extern Oid	lb_member_index(const LbSource *source, const LbDefinition *defn);
 
 /*
- * The cost of so many look-ups, of members that are anywhere in the table.
+ * The cost of looking up the rows of this many members, which are anywhere in
+ * the table.
  */
 extern Cost lb_cost_fetches(const LbSource *source, Oid index, double rows);
 

@@ -33,8 +33,7 @@ extern bool lb_may_limit(const LbSource *source, const PlannerInfo *root,
 						 List *exprs);
 
 /*
- * How many of so many rows LIMIT and OFFSET leave, as the planner estimates
- * them.
+ * The planner's estimate of the rows that LIMIT and OFFSET leave of rows.
  */
 extern double lb_limit_rows(const FinalPathExtraData *limit, double rows);
 
@@ -44,7 +43,7 @@ extern double lb_limit_rows(const FinalPathExtraData *limit, double rows);
  */
 extern List *lb_limit_exprs(const Query *query);
 
-/* The same in a node. */
+/* LIMIT and OFFSET in a node. */
 typedef struct LbPageLimit
 {
 	int			exprs;			/* the first of the two lists */

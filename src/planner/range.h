@@ -104,7 +104,7 @@ extern void lb_find_place(const LbDefinition *defn,
 						  const LbOperands *operands, const int64 *prefix,
 						  int nprefix, ExprContext *context, LbPlace *place);
 
-/* Evaluate n quals, ordered by column.  Likewise. */
+/* Evaluate n quals, ordered by column.  Can raise what the operands raise. */
 extern void lb_find_range(const LbDefinition *defn, const LbCond *conds, int n,
 						  ExprContext *context, LbRange *range);
 

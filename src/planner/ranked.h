@@ -22,14 +22,15 @@ extern void lb_add_ranked_paths(PlannerInfo *root, RelOptInfo *rel);
 /*
  * If the query above has LIMIT and no other quals, or if a query has window
  * functions that a board knows, and LIMIT, make a path for the page the only
- * one of final, which has the others by now, if it is cheaper.  Likewise.
+ * one of final, which has the others by now, if it is cheaper.  Can raise what
+ * a catalog lookup can raise.
  */
 extern void lb_add_ranked_page_path(PlannerInfo *root, RelOptInfo *final,
 									const FinalPathExtraData *limit);
 
 /*
  * Whether that may be such a query, with window functions and that table.  Can
- * be asked before it has paths.  Likewise.
+ * be asked before it has paths.  Can raise likewise.
  */
 extern bool lb_may_be_ranked_page(const LbSource *source);
 

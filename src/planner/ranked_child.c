@@ -26,7 +26,7 @@
 
 #include "planner/ranked_child.h"
 
-/* Rows of a part, if there is memory for so many parts. */
+/* Rows of a part, unless there is no memory for that many parts. */
 #define PART_ROWS 32
 
 /*

@@ -42,14 +42,14 @@ typedef struct LbRankedChild
 /*
  * Prepare for scans, without running the child.  Its rows are to satisfy
  * joins, clauses on columns of the scan slot and of other tables.  There is
- * room for so many keys.  Takes memory of the current context, the query's.
- * Can raise.
+ * room for nkeys keys.  Takes memory of the current context, the query's.  Can
+ * raise.
  */
 extern LbRankedChild *lb_child_begin(LbAnswer *a, List *joins, int nkeys);
 
 /*
  * The clauses say that a column of the scan slot equals an operand, by an
- * operator that has the column on its left.  Likewise.
+ * operator that has the column on its left.  Can raise.
  */
 extern void lb_child_add_key(LbRankedChild *child, AttrNumber column, Oid op,
 							 Oid collation, ExprState *operand);

@@ -48,7 +48,7 @@
 #include "planner/stretch.h"
 #include "util/compat.h"
 
-/* The lock is released after so many rows. */
+/* Rows that are ranked under one hold of the lock. */
 #define BATCH 256
 
 /* A bound of a range of ranks. */

@@ -137,7 +137,7 @@ lb_corrections_has_deltas(int n)
 	return (Size) n * 3 <= corrections.changes.room;
 }
 
-/* Give all arrays room for so many words, or more. */
+/* Give each array room for this many words, or more. */
 static bool
 make_room(Size room)
 {

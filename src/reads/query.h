@@ -38,7 +38,7 @@ extern Datum lb_query_value(const LbDefinition *defn, const LbQueryArgs *args,
 							bool *isnull);
 
 /*
- * The same for a function that returns rows: they are added to tupstore,
+ * Run the query of a function that returns rows: they are added to tupstore,
  * whose descriptor is tupdesc.  Returns their number.
  */
 extern uint64 lb_query_rows(const LbDefinition *defn, const LbQueryArgs *args,

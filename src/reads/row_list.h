@@ -69,8 +69,8 @@ lb_member_at(const LbMembers *members, int i)
 }
 
 /*
- * Make an empty list, in the current memory context, with room for so many
- * rows of a board with that shape.
+ * Make an empty list, in the current memory context, with room for this number
+ * of rows of a board with that shape.
  */
 extern void lb_make_rows(LbRows *rows, const LbShape *shape, int64 room,
 						 LbTail tail);
@@ -90,7 +90,7 @@ lb_rows_have_room(const LbRows *rows, int n)
 extern void lb_enlarge_rows(LbRows *rows, int n);
 
 /*
- * One more row, for which there is room, with so many words behind the score.
+ * One more row, for which there is room, with tail words behind the score.
  */
 static inline int64 *
 lb_add_row(LbRows *rows, int tail)

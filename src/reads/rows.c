@@ -311,7 +311,8 @@ count_to_key(const LbView *view, const int64 *key, int nwords)
 }
 
 /*
- * Copy n of so many entries after the first before ones, and release the lock.
+ * Copy n entries, evenly spread over those at places before + 1 to before +
+ * entries, and release the lock.
  */
 static bool
 copy_even(LbCall *call, uint64 before, uint64 entries, int64 n, LbRows *rows)

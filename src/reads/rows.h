@@ -33,7 +33,7 @@ typedef struct LbSection
 	int			from_words;
 	const int64 *upto;			/* none: the end */
 	int			upto_words;
-	int64		back;			/* begin so many entries before from */
+	int64		back;			/* begin this many entries before from */
 	int64		n;				/* the most entries to read */
 	bool		even;			/* if there are more, leave out some
 								 * everywhere */
@@ -73,18 +73,19 @@ extern bool lb_read_ranks_rows(LbCall *call, const LbMembers *members,
 							   LbRows *rows);
 
 /*
- * Likewise the keys of those members that are on the board, with rank and
- * score.
+ * Read the keys of those members that are on the board, with rank and score.
  */
 extern bool lb_read_among_rows(LbCall *call, const LbMembers *members,
 							   LbRows *rows);
 
-/* The same on this server only, with ranks that say nothing. */
+/*
+ * Read such keys on this server only.  The ranks in rows mean nothing.
+ */
 extern bool lb_read_keys_rows(LbCall *call, const LbMembers *members,
 							  LbRows *rows);
 
 /*
- * Likewise a section of a board, with whole keys, and with places, counted
+ * Read a section of a board, with whole keys, and with places, counted
  * from 1, as ranks.  The method of the call is LB_ROW_NUMBER, and its function
  * lb_page().
  */

@@ -24,8 +24,8 @@ extern bool lb_score_at_percentile_value(const LbCall *call,
 										 LbNumber *numbers);
 
 /*
- * For an operand of lb_score_at_percentile(), the entry that has its score on
- * a board with so many: how many come before it.
+ * How many entries come before the one whose score lb_score_at_percentile()
+ * returns, on a board with total entries.
  */
 extern int64 lb_place_of_percentile(double percentile, int64 total);
 

@@ -74,8 +74,8 @@ extern bool lb_view_open(LbView *view, const LbIndex *index,
 						 LbScoreDelta *deltas);
 
 /*
- * The same through sums.  They must fit the index (lb_sums_check) and, if the
- * view must tell distinct scores, have counted all scores.
+ * Open a view through sums.  They must fit the index (lb_sums_check) and, if
+ * the view must tell distinct scores, have counted all scores.
  */
 extern void lb_view_open_sums(LbView *view, const LbIndex *index,
 							  LbSums *sums, bool truncated);

@@ -140,7 +140,7 @@ lb_row_nullable(const SPITupleTable *rows, uint64 row, int column,
 	return SPI_getbinval(rows->vals[row], rows->tupdesc, column, isnull);
 }
 
-/* The same of a column that is never null. */
+/* The value of a column that is never null. */
 static inline Datum
 lb_row_datum(const SPITupleTable *rows, uint64 row, int column)
 {

@@ -76,22 +76,22 @@ extern uint64 lb_plan_exec(LbPlan *kept, uint64 key, LbPlanText text,
 						   const LbArg *args);
 
 /*
- * The same for a statement that only reads, in the active snapshot.
+ * lb_plan_exec() of a statement that only reads, in the active snapshot.
  */
 extern uint64 lb_plan_exec_read(LbPlan *kept, uint64 key, LbPlanText text,
 								const void *arg, Oid table, int nargs,
 								const LbArg *args);
 
 /*
- * The same as lb_plan_exec() for a text that is run once, planned for these
- * values.  table may be InvalidOid.
+ * lb_plan_exec() of a text that is run once, planned for these values.  table
+ * may be InvalidOid.
  */
 extern uint64 lb_exec_once(const char *text, Oid table, int nargs,
 						   const LbArg *args);
 
 /*
- * Likewise, open a cursor for such a text.  Raises what the parser raises, and
- * 40001 as above.
+ * Open a cursor for a text that is run once.  Raises what the parser raises,
+ * and 40001 as above.
  */
 extern Portal lb_open_cursor(const char *text, Oid table, int nargs,
 							 const LbArg *args);
@@ -220,13 +220,16 @@ extern uint64 lb_own_exec(LbPlan *kept, const char *text, int nargs,
 						  const LbArg *args);
 
 /*
- * The same, planned for these values and not kept: whether an index serves to
- * find old rows, for example, depends on how many there are.
+ * lb_own_exec() with a plan for these values, which is not kept: whether an
+ * index serves to find old rows, for example, depends on how many there are.
  */
 extern uint64 lb_own_exec_once(const char *text, int nargs,
 							   const LbArg *args);
 
-/* The same in the newest snapshot, whatever the transaction's isolation. */
+/*
+ * lb_own_exec_once() in the newest snapshot, whatever the transaction's
+ * isolation.
+ */
 extern uint64 lb_own_exec_latest(const char *text, int nargs,
 								 const LbArg *args);
 
@@ -251,7 +254,7 @@ extern Oid	lb_own_table(const char *name);
 /* An array of values of a type; nulls may be NULL. */
 extern Datum lb_make_array(Oid type, Datum *values, bool *nulls, int n);
 
-/* The same as an argument. */
+/* Such an array as an argument. */
 extern LbArg lb_arg_array(Oid type, Datum *values, bool *nulls, int n);
 
 /* A list of strings as an array of text. */

@@ -49,9 +49,9 @@ extern void lb_unlock_hidden(const char *leaderboard, text *player);
 extern void lb_look_up_hidden(LbSubmit *s);
 
 /*
- * The same again if lb_hidden has changed since; returns whether it has.  The
- * caller has waited for a lock that lb_hide() takes as well: so what that has
- * committed is seen.
+ * Look them up again if lb_hidden has changed since; returns whether it has.
+ * The caller has waited for a lock that lb_hide() takes as well: so what that
+ * has committed is seen.
  */
 extern bool lb_look_up_hidden_again(LbSubmit *s);
 

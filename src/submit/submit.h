@@ -90,17 +90,20 @@ extern void lb_lock_boards(LbSubmitTarget *t, LbSubmitItem *items, int nitems);
 
 /*
  * Write the submission, check it against the limits, and log it.  With answer,
- * also read what lb_submit() returns.  Likewise.
+ * also read what lb_submit() returns.  Raises as lb_submit().
  */
 extern void lb_apply(LbSubmit *s, bool answer);
 
 /*
  * Lock the boards, and submit n items, whose players are set, to them; returns
- * how many were applied.  Likewise; raises as lb_submit_many().
+ * how many were applied.  Raises as lb_submit_many().
  */
 extern int64 lb_submit_all(LbSubmitTarget *t, LbSubmitItem *items, int n);
 
-/* The same without what limits refuse; returns what became of each item. */
+/*
+ * lb_submit_all() without the items that limits refuse.  Returns what became
+ * of each item.
+ */
 extern LbItemOutcome *lb_submit_each_of(LbSubmitTarget *t, LbSubmitItem *items,
 										int n);
 

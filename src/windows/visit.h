@@ -169,14 +169,16 @@ typedef void (*LbAction) (LbVisit *visit, const LbDefinition *defn,
 extern bool lb_attempt(LbAction action, const char *what, LbVisit *visit,
 					   const LbDefinition *defn, const char *key);
 
-/* The same, cancelled after so many seconds in the worker; 0 is any time. */
+/*
+ * lb_attempt() that the worker cancels after timeout seconds; 0: it does not.
+ */
 extern bool lb_attempt_within(int timeout, LbAction action, const char *what,
 							  LbVisit *visit, const LbDefinition *defn,
 							  const char *key);
 
 /*
  * In the worker: limit the time of what runs from here to lb_end_limit() to
- * so many seconds, and tell the launcher that it runs (turn.h).
+ * timeout seconds, and tell the launcher that it runs (turn.h).
  */
 extern void lb_begin_limit(const LbVisit *visit, int timeout);
 extern void lb_end_limit(const LbVisit *visit);

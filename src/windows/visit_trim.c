@@ -35,9 +35,9 @@ int			lb_anomaly_retention = 90 * 86400;
 
 
 /*
- * Whether a table whose rows are kept so many seconds is to be read: at each
- * call of lb_maintain(), and by the worker now and then.  The clock may have
- * been set back.
+ * Whether a table whose rows are kept for this long, in seconds, is to be
+ * read: at each call of lb_maintain(), and by the worker now and then.  The
+ * clock may have been set back.
  */
 static bool
 is_trim_due(const LbVisit *visit, LbTrimmed number, int retention)

@@ -60,7 +60,7 @@ extern void lb_worker_settings(void);
  */
 extern void lb_yield(void);
 
-/* The same without an error: returns whether the worker must leave. */
+/* lb_yield() without an error: returns whether the worker must leave. */
 extern bool lb_must_yield(void);
 
 /*
