@@ -24,7 +24,7 @@
 
 #include "boards/xact_end.h"
 #include "ledger/backlog.h"
-#include "reads/corrections.h"
+#include "reads/corrections_internal.h"
 
 /*
  * The most changes of others that an overlay takes, all gathered under one
@@ -33,19 +33,6 @@
  */
 #ifndef LB_FEW_CORRECTIONS
 #define LB_FEW_CORRECTIONS 512
-#endif
-
-/* Changes copied under one hold, unless a transaction alone has more. */
-#ifndef LB_SLICE_CHANGES
-#define LB_SLICE_CHANGES 4096
-#endif
-
-/* Changes added to sums under one hold. */
-#define LB_ADD_LOCKED 256
-
-/* Members, or scores, compared with the index under one hold. */
-#ifndef LB_CHECK_LOCKED
-#define LB_CHECK_LOCKED 1024
 #endif
 
 /*
@@ -63,62 +50,12 @@
 /* The most words of changes whose room is kept for the next transaction. */
 #define KEEP_ROOM 70000
 
-/* What the last read had to correct, own changes included. */
-typedef struct Corrections
+LbCorrections lb_corrections;
+
+bool
+lb_same_snapshot(const LbAccess *a)
 {
-	MemoryContext context;
-	bool		valid;
-	bool		any;			/* there is something to correct */
-
-	/* The board, and the snapshot. */
-	LbSharedBoard *shared;
-	uint64		generation;
-	LbRef		board;
-	uint32		hash;			/* of the board's value */
-	uint64		version;		/* LbLiveBoard.version ... */
-	uint64		applied;		/* ... and applied, that they were made at */
-	uint64		xmin;
-	uint64		xmax;
-	uint32		xcnt;
-	TransactionId *xip;			/* room for GetMaxSnapshotXidCount() */
-	CommandId	curcid;
-	uint64		own;			/* serial of the own overlay in them, or 0 */
-	bool		pending;		/* some of them are not in the index yet */
-
-	/* Gathered changes, and the overlay of them. */
-	LbChanges	changes;		/* the other arrays have as much room */
-	LbOverlay	overlay;
-	int64	   *delta;			/* entries added last */
-
-	/* Instead of the overlay, the changes may have been added to sums. */
-	LbSums	   *sums;			/* NULL: they are in overlay */
-	uint64		serial;			/* the sums have them while sums->others says
-								 * so */
-	int			added;			/* how many of changes the sums have */
-	bool		too_many;		/* gathering them is not worth it */
-	bool		slicing;		/* there are more, ... */
-	LbSlice		slice;			/* ... from here on */
-	LbSums	   *alone;			/* sums of others' changes only */
-	bool		loaded;			/* alone has been loaded from its merged */
-
-	/* What the overlay does to distinct scores. */
-	LbScoreDelta *deltas;		/* room for a third of the words */
-	int			ndeltas;
-	int64		delta_total;
-	uint64		deltas_of;		/* LbOverlay.serial that they were made of */
-	uint64		deltas_at;		/* LbLiveBoard.version, likewise */
-} Corrections;
-
-static Corrections corrections;
-
-/* The last number given to changes that were added to sums. */
-static uint64 serials = 0;
-
-/* Whether the last corrections are of this definition and snapshot. */
-static bool
-same_snapshot(const LbAccess *a)
-{
-	const Corrections *c = &corrections;
+	const LbCorrections *c = &lb_corrections;
 	Snapshot	snapshot = a->snapshot.snapshot;
 
 	return c->valid && c->shared == a->shared &&
@@ -134,14 +71,14 @@ StaticAssertDecl(sizeof(LbScoreDelta) == 3 * sizeof(int64),
 bool
 lb_corrections_has_deltas(int n)
 {
-	return (Size) n * 3 <= corrections.changes.room;
+	return (Size) n * 3 <= lb_corrections.changes.room;
 }
 
 /* Give each array room for this many words, or more. */
 static bool
 make_room(Size room)
 {
-	Corrections *c = &corrections;
+	LbCorrections *c = &lb_corrections;
 	MemoryContext old;
 	LbShape		any = lb_fixed_shape(2, 1);
 	int			flags = MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM;
@@ -192,17 +129,13 @@ own_serial(const LbAccess *a)
 	return a->own.overlay == NULL ? 0 : a->own.overlay->serial;
 }
 
-/*
- * Whether the last corrections are those of this read, except for what other
- * transactions may have settled meanwhile.
- */
-static bool
-same_corrections(const LbAccess *a, LbRef ref, const LbLiveBoard *board)
+bool
+lb_same_corrections(const LbAccess *a, LbRef ref, const LbLiveBoard *board)
 {
-	const Corrections *c = &corrections;
+	const LbCorrections *c = &lb_corrections;
 
 	if (board == NULL || c->board != ref || c->sums != a->sums ||
-		c->too_many || !same_snapshot(a))
+		c->too_many || !lb_same_snapshot(a))
 		return false;
 
 	/* Sums follow the own changes, and keep the changes of others. */
@@ -216,30 +149,19 @@ same_corrections(const LbAccess *a, LbRef ref, const LbLiveBoard *board)
 		lb_above_floor(&a->snapshot, &board->floor);
 }
 
-/* Versions are of one board if they agree in their upper half. */
-static bool
-same_index(uint64 version, uint64 other)
-{
-	return version >> 32 == other >> 32;
-}
-
-/*
- * Gather the changes of others into the corrections.  With since, only those
- * that got into the index after that version.
- */
-static LbCollect
-gather(LbAccess *a, const LbLiveBoard *board, uint64 since, int limit,
-	   LbSlice *slice, LbChangesRoom *room)
+LbCollect
+lb_gather(LbAccess *a, const LbLiveBoard *board, uint64 since, int limit,
+		  LbSlice *slice, LbChangesRoom *room)
 {
 	LbCollectArgs args = {
 		.snapshot = &a->snapshot,
 		.outcomes = &a->outcomes,
-		.changes = &corrections.changes,
+		.changes = &lb_corrections.changes,
 		.room = room,
 		.limit = limit,
 		.since = since,
 		.slice = slice,
-		.pending = &corrections.pending
+		.pending = &lb_corrections.pending
 	};
 
 	if (since == 0 && a->serializable != NULL)
@@ -248,25 +170,20 @@ gather(LbAccess *a, const LbLiveBoard *board, uint64 since, int limit,
 	return lb_collect(a->stripe, board, &args);
 }
 
-/*
- * Gather what others have settled since the corrections were made.  Returns
- * false if the corrections must be made anew.
- */
-static bool
-gather_since(LbAccess *a, const LbLiveBoard *board, int limit)
+bool
+lb_gather_since(LbAccess *a, const LbLiveBoard *board, int limit)
 {
-	Corrections *c = &corrections;
+	LbCorrections *c = &lb_corrections;
 	LbChangesRoom room;
 
-	return !c->pending && same_index(c->version, board->version) &&
-		gather(a, board, c->applied, limit, NULL, &room) == LB_COLLECTED;
+	return !c->pending && lb_same_index(c->version, board->version) &&
+		lb_gather(a, board, c->applied, limit, NULL, &room) == LB_COLLECTED;
 }
 
-/* The corrections are of this read's snapshot, and of the board as it is. */
-static void
-note_collected(LbAccess *a, LbRef ref, const LbLiveBoard *board)
+void
+lb_note_collected(LbAccess *a, LbRef ref, const LbLiveBoard *board)
 {
-	Corrections *c = &corrections;
+	LbCorrections *c = &lb_corrections;
 
 	c->valid = true;
 	c->shared = a->shared;
@@ -303,13 +220,13 @@ note_collected(LbAccess *a, LbRef ref, const LbLiveBoard *board)
 static bool
 catch_up(LbAccess *a, const LbLiveBoard *board)
 {
-	Corrections *c = &corrections;
+	LbCorrections *c = &lb_corrections;
 	int			n;
 
 	LbEntries	added;
 
 	if (!c->overlay.checked || c->overlay.ambiguous ||
-		!gather_since(a, board, LB_FEW_CORRECTIONS))
+		!lb_gather_since(a, board, LB_FEW_CORRECTIONS))
 		return false;
 	if (c->changes.n > 0)
 	{
@@ -334,7 +251,7 @@ catch_up(LbAccess *a, const LbLiveBoard *board)
 static bool
 fill_overlay(LbAccess *a, LbChangesRoom *room)
 {
-	Corrections *c = &corrections;
+	LbCorrections *c = &lb_corrections;
 	LbOverlay  *own = a->own.overlay;
 
 	if (own != NULL)
@@ -361,7 +278,7 @@ static LbCollect
 collect_overlay(LbAccess *a, LbRef ref, const LbLiveBoard *board,
 				LbChangesRoom *room)
 {
-	Corrections *c = &corrections;
+	LbCorrections *c = &lb_corrections;
 	LbCollect	result;
 
 	a->overlay = a->own.overlay;
@@ -369,7 +286,7 @@ collect_overlay(LbAccess *a, LbRef ref, const LbLiveBoard *board,
 	/* If the transaction has truncated the table, others do not count. */
 	if (a->own.truncated)
 		return LB_COLLECTED;
-	if (same_corrections(a, ref, board) &&
+	if (lb_same_corrections(a, ref, board) &&
 		(c->version == board->version || (c->any && catch_up(a, board))))
 	{
 		if (c->any)
@@ -379,442 +296,15 @@ collect_overlay(LbAccess *a, LbRef ref, const LbLiveBoard *board,
 	c->valid = false;
 	if (!a->applied && board != NULL && lb_sees_backlog(board, &a->snapshot))
 		return LB_COLLECT_BACKLOG;
-	result = gather(a, board, 0, LB_FEW_CORRECTIONS, NULL, room);
+	result = lb_gather(a, board, 0, LB_FEW_CORRECTIONS, NULL, room);
 	if (result != LB_COLLECTED)
 		return result;
 	c->any = c->changes.n > 0;
 	if (c->any && !fill_overlay(a, room))
 		return LB_COLLECT_ROOM;
-	note_collected(a, ref, board);
+	lb_note_collected(a, ref, board);
 	c->own = own_serial(a);
 	return LB_COLLECTED;
-}
-
-
-/* ----------------------------------------------------------------
- *		Corrections as sums
- *
- * xactlog.c keeps many own changes as sums.  A read adds to them what others
- * have changed, and takes it out again when a read of another snapshot comes.
- * Many changes of others alone have sums of their own.
- *
- * A long history is copied in slices, each under one hold of the lock.
- * Between two holds the backend adds the slice to the sums.  After the last
- * slice it adds what got into the index meanwhile.
- * ----------------------------------------------------------------
- */
-
-/* Give back the sums of others' changes alone. */
-static void
-free_alone(void)
-{
-	Corrections *c = &corrections;
-
-	if (c->alone == NULL)
-		return;
-	if (c->sums == c->alone)
-	{
-		/* If the snapshot has too many changes, remember that. */
-		c->sums = NULL;
-		c->valid &= c->too_many;
-	}
-	lb_sums_free(c->alone);
-	c->alone = NULL;
-}
-
-bool
-lb_corrections_use_sums(LbAccess *a)
-{
-	Corrections *c = &corrections;
-	LbDefinition *defn = a->target.defn;
-
-	if (!lb_own_changes(&a->target, a->snapshot.snapshot->curcid, true,
-						&a->own))
-		return false;
-	a->sums = a->own.sums;
-	if (a->sums != NULL)
-		return true;
-	free_alone();
-	c->alone = lb_sums_make(TopMemoryContext, &defn->shape);
-	c->loaded = false;
-	a->sums = c->alone;
-	return a->sums != NULL;
-}
-
-/*
- * Add at most n gathered changes to sums.  Sums of others' changes alone only
- * keep them until all are there.
- */
-static void
-add_gathered(LbSums *sums, int n)
-{
-	Corrections *c = &corrections;
-
-	int			stride = c->changes.stride;
-
-	n = Min(n, c->changes.n - c->added);
-	if (!lb_changes_fit(&sums->merged, n, stride))
-	{
-		/* The caller has made room. */
-		Assert(false);
-		sums->broken = true;
-		return;
-	}
-	while (n-- > 0)
-	{
-		const int64 *entry = lb_change_at(&c->changes, c->added);
-
-		/* Sums of others' changes alone are never taken apart again. */
-		if ((sums != c->alone || c->loaded) &&
-			!lb_sums_add(sums, lb_old_key(entry), lb_new_key(entry, stride)))
-			return;
-		if (sums != c->alone || !c->loaded)
-			lb_add_change(&sums->merged, entry, stride, false);
-		c->added++;
-	}
-}
-
-/* Take the changes of others out of sums that have own changes, too. */
-static bool
-take_out_others(LbSums *sums)
-{
-	LbChanges  *merged = &sums->merged;
-
-	for (int n = 0; merged->n > 0; n++)
-	{
-		const int64 *entry;
-
-		if (n % LB_ADD_LOCKED == 0)
-		{
-			CHECK_FOR_INTERRUPTS();
-			if (!lb_sums_reserve(sums, LB_ADD_LOCKED, 0))
-				return false;
-		}
-		entry = lb_change_at(merged, merged->n - 1);
-		if (!lb_sums_add(sums, lb_new_key(entry, merged->stride),
-						 lb_old_key(entry)))
-			return false;
-		merged->n--;
-	}
-	merged->stride = lb_least_stride(&sums->shape);
-	sums->others = 0;
-	return true;
-}
-
-/* Add what was gathered under the last hold of the lock to the sums. */
-static bool
-add_all_gathered(LbSums *sums)
-{
-	Corrections *c = &corrections;
-
-	if (!c->valid || c->sums != sums)
-		return true;
-	while (c->added < c->changes.n)
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (!lb_sums_reserve(sums, LB_ADD_LOCKED, c->changes.stride))
-			return false;
-		add_gathered(sums, LB_ADD_LOCKED);
-		if (sums->broken)
-			return false;
-	}
-	if (sums == c->alone && !c->loaded && !c->slicing)
-	{
-		if (!lb_sums_load(sums, &sums->merged))
-			return false;
-		c->loaded = true;
-	}
-	return true;
-}
-
-/* Whether there is room to gather a slice in. */
-static bool
-has_slice_room(const LbSums *sums)
-{
-	return corrections.changes.room >=
-		(Size) LB_SLICE_CHANGES * lb_entry_words(sums->shape.width);
-}
-
-/* lb_corrections_prepare() of a read with sums. */
-static bool
-prepare_sums(LbAccess *a)
-{
-	Corrections *c = &corrections;
-	LbSums	   *sums;
-
-	if (a->sums->broken)
-	{
-		c->valid = false;
-		if (!lb_corrections_use_sums(a))
-			return false;
-	}
-
-	/* Whether the changes of others in them are of another snapshot. */
-	if (a->sums->others != 0 &&
-		!(c->valid && c->sums == a->sums && c->serial == a->sums->others))
-	{
-		if (a->sums == c->alone && !lb_corrections_use_sums(a))
-			return false;
-		if (!take_out_others(a->sums))
-			return false;
-	}
-	sums = a->sums;
-	if (!add_all_gathered(sums))
-		return false;
-	if (a->distinct && !sums->distinct && a->count_scores &&
-		!lb_sums_distinct_begin(sums))
-		return false;
-	if (sums->check_all && !lb_sums_check_all(sums))
-		return false;
-	if (!has_slice_room(sums) &&
-		!lb_corrections_make_room(LB_SLICE_CHANGES, sums->shape.width))
-		return false;
-	return lb_sums_reserve(sums, sums->distinct ? LB_SLICE_CHANGES :
-						   LB_ADD_LOCKED, 0);
-}
-
-bool
-lb_corrections_prepare(LbAccess *a)
-{
-	Corrections *c = &corrections;
-
-	if (c->xip == NULL)
-		c->xip = MemoryContextAlloc(TopMemoryContext,
-									GetMaxSnapshotXidCount() *
-									sizeof(TransactionId));
-	if (a->sums == NULL && a->own.overlay == NULL && c->alone != NULL &&
-		c->sums == c->alone && same_snapshot(a))
-		a->sums = c->alone;
-	return a->sums == NULL || prepare_sums(a);
-}
-
-/*
- * New changes were gathered for the sums: number them, and none is added yet.
- */
-static void
-note_gathered(LbSums *sums)
-{
-	Corrections *c = &corrections;
-
-	c->added = 0;
-	if (c->changes.n > 0 && c->serial == 0)
-		sums->others = c->serial = ++serials;
-}
-
-/* Gather others' changes from the beginning, for sums that have none. */
-static LbCollect
-gather_first(LbAccess *a, LbRef ref, const LbLiveBoard *board,
-			 LbChangesRoom *room)
-{
-	Corrections *c = &corrections;
-	LbCollect	result;
-
-	c->valid = false;
-	if (a->sums->others != 0)
-		return LB_COLLECT_AGAIN;
-	if (!a->applied && board != NULL && lb_sees_backlog(board, &a->snapshot))
-		return LB_COLLECT_BACKLOG;
-	result = gather(a, board, 0, LB_MAX_CORRECTIONS, &c->slice, room);
-
-	/*
-	 * Pending changes must be gathered under the same hold as the rest, and
-	 * so must what SSI has to hear of.
-	 */
-	if (result == LB_COLLECT_MORE &&
-		(a->serializable != NULL || c->pending))
-		return LB_COLLECT_MANY;
-	if (result != LB_COLLECTED && result != LB_COLLECT_MORE)
-		return result;
-	note_collected(a, ref, board);
-	c->slicing = result == LB_COLLECT_MORE;
-	c->serial = 0;
-	note_gathered(a->sums);
-	a->gathered += c->changes.n;
-	a->begun++;
-	return LB_COLLECTED;
-}
-
-/* Gather the next slice of a history. */
-static LbCollect
-gather_more(LbAccess *a, const LbLiveBoard *board, LbChangesRoom *room)
-{
-	Corrections *c = &corrections;
-	LbCollect	result;
-
-	lb_changes_begin(&c->changes, &a->sums->shape);
-	result = lb_collect_more(board, &a->snapshot, &c->changes, &c->slice,
-							 room);
-	if (result != LB_COLLECTED && result != LB_COLLECT_MORE)
-	{
-		c->added = c->changes.n = 0;
-		c->valid = false;
-		return result == LB_COLLECT_ROOM ? result : LB_COLLECT_AGAIN;
-	}
-	c->slicing = result == LB_COLLECT_MORE;
-	note_gathered(a->sums);
-	a->gathered += c->changes.n;
-	return LB_COLLECTED;
-}
-
-/* Gather what got into the index since the last slice, or the last read. */
-static LbCollect
-gather_rest(LbAccess *a, const LbLiveBoard *board)
-{
-	Corrections *c = &corrections;
-
-	if (a->sums->merged.n > 2 * LB_MAX_CORRECTIONS ||
-		!gather_since(a, board, LB_SLICE_CHANGES))
-	{
-		c->added = c->changes.n = 0;
-		c->valid = false;
-		return LB_COLLECT_AGAIN;
-	}
-	c->version = board->version;
-	c->applied = board->applied;
-	note_gathered(a->sums);
-	return LB_COLLECTED;
-}
-
-/*
- * Gather others' changes for sums.  LB_COLLECTED means that the sums have all
- * of them.
- */
-static LbCollect
-collect_sums(LbAccess *a, LbRef ref, const LbLiveBoard *board,
-			 LbChangesRoom *room)
-{
-	Corrections *c = &corrections;
-	LbSums	   *sums = a->sums;
-	LbCollect	result = LB_COLLECTED;
-
-	if (sums->broken || !has_slice_room(sums))
-		return LB_COLLECT_AGAIN;
-
-	/* If the transaction has truncated the table, others do not count. */
-	if (a->own.truncated)
-	{
-		if (sums->others == 0)
-			return LB_COLLECTED;
-		c->valid = false;
-		return LB_COLLECT_AGAIN;
-	}
-	if (!same_corrections(a, ref, board))
-		result = gather_first(a, ref, board, room);
-	else if (c->added >= c->changes.n)
-	{
-		if (c->slicing)
-			result = gather_more(a, board, room);
-		else if (c->version != board->version)
-			result = gather_rest(a, board);
-	}
-	if (result != LB_COLLECTED)
-		return result;
-
-	/* A few changes are added at once, more of them without the lock. */
-	if (c->slicing || (sums == c->alone && !c->loaded) ||
-		c->changes.n - c->added > LB_ADD_LOCKED ||
-		!lb_sums_has_room(sums, c->changes.n - c->added, c->changes.stride))
-		return LB_COLLECT_AGAIN;
-	add_gathered(sums, LB_ADD_LOCKED);
-	return sums->broken ? LB_COLLECT_AGAIN : LB_COLLECTED;
-}
-
-/*
- * Note the scores of all keys that have come into the index or left it since
- * the sums last followed distinct scores.  Returns false if the history does
- * not have all of them.
- */
-static bool
-touch_applied_scores(LbSums *sums, const LbLiveBoard *board)
-{
-	Corrections *c = &corrections;
-	bool		ok;
-
-	lb_changes_begin(&c->changes, &sums->shape);
-	ok = lb_collect_applied(board, sums->distinct_applied, &c->changes);
-	for (int i = 0; ok && i < c->changes.n; i++)
-	{
-		const int64 *entry = lb_change_at(&c->changes, i);
-		const int64 *old = lb_old_key(entry);
-		const int64 *new = lb_new_key(entry, c->changes.stride);
-
-		if (old != NULL)
-			ok = lb_sums_touch_score(sums, old[0]);
-		if (ok && new != NULL)
-			ok = lb_sums_touch_score(sums, new[0]);
-	}
-	c->added = c->changes.n = 0;
-	return ok;
-}
-
-/*
- * Find out what the sums do to distinct scores, with the lock held.  It
- * looks only at scores whose keys have changed, in the sums or in the index.
- */
-static LbCollect
-count_scores(LbAccess *a, const LbLiveBoard *board, const LbIndex *index)
-{
-	LbSums	   *sums = a->sums;
-	uint64		version = board == NULL ? 0 : board->version;
-	uint64		applied = board == NULL ? 0 : board->applied;
-	uint64		floor = board == NULL ? 0 : board->floor.next_xid;
-	bool		follows = sums->distinct && sums->distinct_floor == floor &&
-		same_index(sums->distinct_version, version);
-
-	/* What is not in the history has raised the floor. */
-	if (follows && sums->distinct_applied != applied)
-		follows = touch_applied_scores(sums, board);
-	sums->distinct_version = version;
-	sums->distinct_applied = applied;
-	sums->distinct_floor = floor;
-	if (!follows)
-	{
-		/* From now on, note what gets into the index. */
-		sums->distinct = false;
-		a->count_scores = true;
-		return LB_COLLECT_AGAIN;
-	}
-	if (!lb_sums_has_room(sums, LB_CHECK_LOCKED, 0))
-		return LB_COLLECT_AGAIN;
-	lb_sums_count_scores(sums, &lb_shared->arena, index, LB_CHECK_LOCKED);
-	return sums->nscores > 0 || sums->broken ? LB_COLLECT_AGAIN :
-		LB_COLLECTED;
-}
-
-/*
- * The sums have everything: with the lock held, compare the members whose sum
- * has changed with the index.  Sets a->fits.
- *
- * What the transaction has replaced must be what the index holds.  It may not
- * be while the transaction that wrote it has left the proc array but not yet
- * settled; once it has settled, our row locks keep it so.
- */
-static LbCollect
-check_sums(LbAccess *a, const LbLiveBoard *board)
-{
-	LbSums	   *sums = a->sums;
-	const LbIndex *index = board == NULL || a->own.truncated ? NULL :
-		&board->index;
-	uint64		on = board == NULL ? 1 : 2 + (board->version >> 32);
-
-	a->fits = !lb_sums_ambiguous(sums);
-	if (!a->fits)
-		return LB_COLLECTED;
-
-	/* The index is another one: it was built anew, or the board is new. */
-	if (sums->checked_on != on)
-	{
-		sums->check_all = sums->checked_on != 0;
-		sums->checked_on = on;
-	}
-	if (sums->check_all)
-		return LB_COLLECT_AGAIN;
-	a->fits = lb_sums_check(sums, &lb_shared->arena, index, LB_CHECK_LOCKED);
-	if (!a->fits)
-		return LB_COLLECTED;
-	if (sums->nunchecked > 0)
-		return LB_COLLECT_AGAIN;
-	return a->distinct ? count_scores(a, board, index) : LB_COLLECTED;
 }
 
 
@@ -832,15 +322,15 @@ lb_corrections_collect(LbAccess *a, LbRef ref, const LbLiveBoard *board,
 	if (a->sums == NULL)
 		return collect_overlay(a, ref, board, room);
 	a->overlay = NULL;
-	result = collect_sums(a, ref, board, room);
-	return result == LB_COLLECTED ? check_sums(a, board) : result;
+	result = lb_collect_sums(a, ref, board, room);
+	return result == LB_COLLECTED ? lb_check_sums(a, board) : result;
 }
 
 /* Open the view through the overlay, and keep the deltas for the next read. */
 static bool
 open_overlay(LbAccess *a, const LbIndex *index, uint64 version)
 {
-	Corrections *c = &corrections;
+	LbCorrections *c = &lb_corrections;
 	LbDefinition *defn = a->target.defn;
 	LbOverlay  *overlay = a->overlay;
 	bool		deltas = a->distinct && overlay != NULL;
@@ -881,14 +371,14 @@ lb_corrections_open_view(LbAccess *a, const LbLiveBoard *board)
 		lb_view_open_sums(&a->view, index, a->sums, a->own.truncated);
 		return true;
 	}
-	corrections.valid = false;
+	lb_corrections.valid = false;
 	return false;
 }
 
 bool
 lb_corrections_worth_it(const LbAccess *a, uint64 members)
 {
-	Corrections *c = &corrections;
+	LbCorrections *c = &lb_corrections;
 
 	if (!c->valid || c->sums != a->sums)
 		return true;
@@ -904,20 +394,20 @@ lb_corrections_worth_it(const LbAccess *a, uint64 members)
 bool
 lb_corrections_too_many(const LbAccess *a)
 {
-	Corrections *c = &corrections;
+	LbCorrections *c = &lb_corrections;
 
 	if (!c->too_many || c->hash != a->target.hash ||
-		a->serializable != NULL || !same_snapshot(a))
+		a->serializable != NULL || !lb_same_snapshot(a))
 		return false;
 	if (c->sums == c->alone)
-		free_alone();
+		lb_free_alone_sums();
 	return true;
 }
 
 bool
 lb_corrections_again(const LbAccess *a)
 {
-	const Corrections *c = &corrections;
+	const LbCorrections *c = &lb_corrections;
 
 	return c->valid && c->shared == a->shared &&
 		c->xmax == a->snapshot.xmax &&
@@ -927,7 +417,7 @@ lb_corrections_again(const LbAccess *a)
 static void
 forget_at_xact_end(void)
 {
-	Corrections *c = &corrections;
+	LbCorrections *c = &lb_corrections;
 	TransactionId *xip = c->xip;
 
 	/*
@@ -936,11 +426,11 @@ forget_at_xact_end(void)
 	 * goes on as a prepared transaction do not, nor do imported snapshots.
 	 */
 	c->valid = false;
-	free_alone();
+	lb_free_alone_sums();
 	if (c->changes.room <= KEEP_ROOM)
 		return;
 	MemoryContextDelete(c->context);
-	memset(c, 0, sizeof(Corrections));
+	memset(c, 0, sizeof(LbCorrections));
 	c->xip = xip;
 }
 

@@ -14,6 +14,7 @@
 #include "utils/lsyscache.h"
 
 #include "sql/check.h"
+#include "util/compat.h"
 
 void
 lb_require_owner(Oid relid)
