@@ -368,7 +368,11 @@ make_other_aggregate(Question *q)
 			put_rows(q, RANGE_ANY);
 			break;
 		case 2:
-			fprintf(q->f, "SELECT p.%s, count(*)", t->score.name);
+			/* Of 0 and -0 either stands for the two. */
+			if (t->score.type->asks)
+				fputs("SELECT count(*)", q->f);
+			else
+				fprintf(q->f, "SELECT p.%s, count(*)", t->score.name);
 			put_rows(q, RANGE_ANY);
 			fprintf(q->f, " GROUP BY p.%s", t->score.name);
 			break;

@@ -669,6 +669,23 @@ do_block(const Table *t)
 						   t->name, one_row(t)));
 }
 
+/* The index against the table, beside all others.  What it finds is an error. */
+static bool
+do_verify(const Table *t)
+{
+	Look		look = any_look(t);
+	char	   *board = board_literal(&look);
+	bool		ok;
+
+	ok = run_free(format("DO $$ DECLARE found text; BEGIN"
+						 " SELECT string_agg(board || ': ' || problem, ', ') INTO found"
+						 " FROM lb_verify_key(%s) WHERE problem ~ 'off the board|in the index|in the table';"
+						 " IF found IS NOT NULL THEN RAISE data_corrupted USING MESSAGE = found; END IF;"
+						 " END$$", board));
+	free(board);
+	return ok;
+}
+
 /* Reads without a comparison, for what they might disturb. */
 static bool
 do_read(const Table *t)
@@ -703,6 +720,8 @@ do_something(const Table *t)
 
 	if (rnd(200) == 0)
 		return do_large(t);
+	if (rnd(100) == 0)
+		return do_verify(t);
 	if (!scheduled && rnd(100) == 0)
 		return do_match();
 	if (n < 30)
