@@ -720,7 +720,7 @@ do_something(const Table *t)
 
 	if (rnd(200) == 0)
 		return do_large(t);
-	if (rnd(100) == 0)
+	if (rnd(40) == 0)
 		return do_verify(t);
 	if (!scheduled && rnd(100) == 0)
 		return do_match();
