@@ -232,7 +232,7 @@ lb_prefetch_and_apply(LbSharedBoard *shared, LbStripe *stripe,
 	copy_part(&part, shared, stripe, board);
 	if (part.batch.n == 0)
 	{
-		/* The oldest publication is too large for a batch, or has none. */
+		/* The oldest publication has no entries, or too many. */
 		lb_apply_oldest(shared, board);
 		(void) lb_trim_history(shared, board, LB_TRIM_TO_LIMIT);
 		return true;
