@@ -66,6 +66,18 @@ ROLLBACK;
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE above;
 SELECT planned_off_board FROM lb_stat('points');
 
+-- More own changes of rows off the board than a read adds up under the lock.
+BEGIN;
+DO $$
+BEGIN
+	FOR i IN 1 .. 600 LOOP
+		INSERT INTO player VALUES (30000, NULL);
+		DELETE FROM player WHERE id = 30000;
+	END LOOP;
+END $$;
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE above;
+ROLLBACK;
+
 -- What changes the number: every statement that writes rows.
 INSERT INTO player VALUES (40000, 5, false), (40001, NULL, true), (40002, NULL, false), (40003, 5, true);
 SELECT * FROM off WHERE board = 'points';

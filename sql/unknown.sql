@@ -34,6 +34,11 @@ INSERT INTO w VALUES (1, 'fresh:1', 1);
 SELECT lb_count('fresh:1'), lb_count('fresh:2');
 ROLLBACK;
 SELECT lb_count('fresh:2');
+-- Nor by a row that is not ranked
+ALTER TABLE w ALTER score DROP NOT NULL;
+INSERT INTO w VALUES (1, 'unranked:1', NULL);
+SELECT lb_count('unranked:1');
+DELETE FROM w WHERE score IS NULL;
 -- A recorded window, and one that is named
 SELECT lb_count('daily'), lb_count('event:2');
 SELECT lb_open_window('event:1', starts => '2026-01-01', ends => '2226-01-01');

@@ -109,7 +109,8 @@ typedef struct LbLiveBoard
 								 * change; no other board ever has the same */
 	uint64		applied;		/* the index has what settled up to this
 								 * version */
-	uint32		backlog;		/* entries that have settled since */
+	uint32		backlog;		/* entries that have settled since; a
+								 * publication without any counts as one */
 	int64		off_board;		/* rows of the table that are of this board
 								 * and not ranked, as far as settled: see
 								 * ledger/off_board.c */

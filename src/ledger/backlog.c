@@ -93,7 +93,7 @@ lb_apply_oldest(LbSharedBoard *shared, LbLiveBoard *board)
 	lb_batch_apply(&batch, shared, board);
 	board->version++;
 	board->applied = pub->version;
-	board->backlog -= pub->nentries;
+	board->backlog -= lb_backlog_entries(pub);
 }
 
 bool

@@ -9,6 +9,7 @@
 #define LB_BACKLOG_H
 
 #include "boards/shared.h"
+#include "ledger/publication.h"
 #include "ledger/snapshot.h"
 
 /*
@@ -30,6 +31,17 @@ static inline uint32
 lb_backlog_limit(const LbLiveBoard *board)
 {
 	return Min(LB_MAX_BACKLOG, board->index.members / LB_BACKLOG_MEMBERS);
+}
+
+/*
+ * What a publication adds to a backlog.  One without entries, only of rows off
+ * the board, counts too: else a history could grow without limit behind a
+ * short backlog.
+ */
+static inline uint32
+lb_backlog_entries(const LbPublication *pub)
+{
+	return Max(pub->nentries, 1);
 }
 
 /*

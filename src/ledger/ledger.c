@@ -117,7 +117,7 @@ settle_shared(LbPublication *pub)
 	}
 	lb_settle_off_board(shared, stripe, board, pub);
 	pg_atomic_fetch_add_u64(&board->counters[LB_COUNT_CHANGES], pub->nentries);
-	board->backlog += pub->nentries;
+	board->backlog += lb_backlog_entries(pub);
 	lb_move_to_history(shared, stripe, board, pub);
 	if (board->backlog > BACKLOG_EXCESS * lb_backlog_limit(board) &&
 		(board->backlog > BACKLOG_EXCESS * LB_MAX_DEFERRED ||

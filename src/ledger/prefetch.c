@@ -77,8 +77,8 @@ typedef struct Part
 } Part;
 
 /*
- * Copy the entries of a publication to a part.  Returns false if they do not
- * fit, and then the part is as it was.
+ * Copy the entries of a publication to a part.  Returns false if there are
+ * none or they do not fit, and then the part is as it was.
  */
 static bool
 copy_publication(Part *part, const LbPublication *pub)
@@ -89,7 +89,7 @@ copy_publication(Part *part, const LbPublication *pub)
 	LbEntryScan scan;
 	const int64 *entry;
 
-	if (n + pub->nentries > LB_MAX_BATCH)
+	if (pub->nentries == 0 || n + pub->nentries > LB_MAX_BATCH)
 		return false;
 	lb_entry_scan_begin(&scan, pub);
 	while ((entry = lb_entry_scan_next(&scan)) != NULL)
@@ -232,7 +232,7 @@ lb_prefetch_and_apply(LbSharedBoard *shared, LbStripe *stripe,
 	copy_part(&part, shared, stripe, board);
 	if (part.batch.n == 0)
 	{
-		/* The oldest publication is too large for a batch. */
+		/* The oldest publication has no entries, or too many. */
 		lb_apply_oldest(shared, board);
 		(void) lb_trim_history(shared, board, LB_TRIM_TO_LIMIT);
 		return true;

@@ -471,13 +471,11 @@ lb_move_to_history(LbSharedBoard *shared, LbStripe *stripe, LbLiveBoard *board,
 			free_publication(shared, pub);
 	}
 
-	/*
-	 * An index that is not in use is not kept.  And a publication without
-	 * entries, only of rows off the board, leaves nothing to apply.
-	 */
+	/* An index that is not in use is not kept. */
 	if (!lb_is_ready(shared))
-		board->backlog = 0;
-	if (board->backlog == 0)
+	{
 		board->applied = board->version;
+		board->backlog = 0;
+	}
 	(void) lb_trim_history(shared, board, LB_TRIM_TO_LIMIT);
 }

@@ -66,20 +66,33 @@ refuse(Attempt *attempt, LbCause cause)
 
 /*
  * How many rows are off the board in the snapshot, own changes included.
- * Returns false if that is not known.
+ * Returns why that is not known, or none.
  */
-static bool
+static LbCause
 count_off_board(const LbAccess *a, const LbLiveBoard *board, int64 *rows)
 {
 	bool		truncated;
 	int64		own;
 
-	if (!lb_count_off_board(board, &a->snapshot, &a->outcomes, rows) ||
-		!lb_own_off_board(&a->target, a->snapshot.snapshot->curcid, &truncated,
+	if (!lb_count_off_board(board, &a->snapshot, &a->outcomes, rows))
+		return LB_CAUSE_SNAPSHOT;
+	if (!lb_own_off_board(&a->target, a->snapshot.snapshot->curcid, &truncated,
 						  &own))
-		return false;
+		return LB_CAUSE_OWN_CHANGES;
 	*rows = truncated ? own : *rows + own;
-	return true;
+	return LB_CAUSE_NONE;
+}
+
+/* Why the view would not have all rows of the table, or none. */
+static LbCause
+find_off_board(const LbAccess *a, const LbLiveBoard *board)
+{
+	int64		rows;
+	LbCause		cause = count_off_board(a, board, &rows);
+
+	if (cause == LB_CAUSE_NONE && rows != 0)
+		cause = LB_CAUSE_OFF_BOARD;
+	return cause;
 }
 
 bool
@@ -90,7 +103,7 @@ lb_access_off_board(const LbAccess *a, int64 *rows)
 	return count_off_board(a, lb_live_board_find(a->shared, a->stripe,
 												 a->target.hash,
 												 &a->target.value, &ref),
-						   rows);
+						   rows) == LB_CAUSE_NONE;
 }
 
 /* Open the view, with the lock held. */
@@ -99,7 +112,6 @@ try_locked(LbAccess *a, Attempt *attempt)
 {
 	LbLiveBoard *board;
 	LbRef		ref;
-	int64		off_board;
 
 	/* Dropped and gone, which our lock on the table rules out. */
 	if (!lb_shared_board_is(a->shared, a->generation))
@@ -126,9 +138,13 @@ try_locked(LbAccess *a, Attempt *attempt)
 			ConditionVariablePrepareToSleep(&a->shared->changed);
 		return COLLECT;
 	}
-	if (a->complete &&
-		(!count_off_board(a, board, &off_board) || off_board != 0))
-		return refuse(attempt, LB_CAUSE_OFF_BOARD);
+	if (a->complete)
+	{
+		LbCause		cause = find_off_board(a, board);
+
+		if (cause != LB_CAUSE_NONE)
+			return refuse(attempt, cause);
+	}
 	if (a->distinct &&
 		!lb_corrections_has_deltas(lb_view_max_deltas(a->overlay)))
 	{

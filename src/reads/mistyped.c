@@ -22,6 +22,7 @@
 #include "boards/live.h"
 #include "boards/state.h"
 #include "capture/xactlog.h"
+#include "ledger/publication.h"
 #include "reads/access.h"
 #include "reads/mistyped.h"
 #include "reads/query.h"
@@ -60,13 +61,36 @@ static const LbQuery prefix_query = {
 };
 
 static bool
+has_entries(dlist_head *list)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, list)
+	{
+		if (dlist_container(LbPublication, node, iter.cur)->nentries > 0)
+			return true;
+	}
+	return false;
+}
+
+/* Else a board lives only because rows are off it, as far as settled. */
+static bool
+may_have_members(LbLiveBoard *board)
+{
+	return board->index.members > 0 || has_entries(&board->pending) ||
+		has_entries(&board->history);
+}
+
+static bool
 has_prefix(uint32 hash, LbRef ref, void *arg)
 {
 	PrefixScan *scan = (PrefixScan *) arg;
-	LbValue		value = lb_live_board_value(lb_live_board_at(ref));
+	LbLiveBoard *board = lb_live_board_at(ref);
+	LbValue		value = lb_live_board_value(board);
 
 	scan->found = value.len >= scan->prefix.len &&
-		memcmp(value.data, scan->prefix.data, scan->prefix.len) == 0;
+		memcmp(value.data, scan->prefix.data, scan->prefix.len) == 0 &&
+		may_have_members(board);
 	return !scan->found;
 }
 

@@ -208,6 +208,25 @@ for my $round (1 .. 3000)
 cmp_ok($less, '>', 80_000, 'the backlogs of all boards are applied when histories are full');
 kill 'CONT', $pid;
 all_right('histories full');
+
+# Rows off a board leave nothing to apply, but wait behind what is to be applied.
+$node->safe_psql('postgres', q{
+	CREATE TABLE q (player_id bigint PRIMARY KEY, score bigint);
+	INSERT INTO q SELECT i, i FROM generate_series(1, 2000) i;
+	SELECT lb_create_board('q', 'q', rank_by => 'score DESC');
+	CREATE PROCEDURE unranked(n integer) LANGUAGE plpgsql AS $$
+	BEGIN
+		FOR i IN 1 .. n LOOP
+			INSERT INTO q VALUES (10000 + i, NULL);
+			COMMIT;
+		END LOOP;
+	END $$;
+	SELECT lb_wait_ready()});
+$node->safe_psql('postgres', 'UPDATE q SET score = 0 WHERE player_id = 5');
+$node->safe_psql('postgres', 'CALL unranked(4000)');
+cmp_ok($node->safe_psql('postgres', 'SELECT history FROM lb_stat_ledger'), '<', 600_000,
+	'rows off the board do not make a history long');
+is($node->safe_psql('postgres', 'SELECT * FROM lb_verify()'), '', 'and are counted');
 $node->stop;
 unlike(slurp_file($node->logfile), qr/PANIC|TRAP:|signal 11/, 'nothing has crashed');
 
