@@ -75,6 +75,7 @@ lb_live_board_new(const LbMem *mem, const LbSharedBoard *shared, uint32 hash,
 	board->applied = board->version;
 	board->backlog = 0;
 	board->off_board = 0;
+	board->off_board_xid = 0;
 	board->queue_first = LB_NONE;
 	board->queue_last = LB_NONE;
 	board->hash = hash;

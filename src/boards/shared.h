@@ -114,6 +114,7 @@ typedef struct LbLiveBoard
 	int64		off_board;		/* rows of the table that are of this board
 								 * and not ranked, as far as settled: see
 								 * ledger/off_board.c */
+	uint64		off_board_xid;	/* the next xid when that was changed last */
 	LbRef		queue_first;	/* settled while a build is running */
 	LbRef		queue_last;
 	uint32		hash;			/* of the value */

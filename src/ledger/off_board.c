@@ -48,6 +48,8 @@ lb_settle_off_board(LbSharedBoard *shared, LbStripe *stripe,
 		return;
 #endif
 
+	board->off_board_xid = lb_next_xid();
+
 	/* Else a build makes the board anew. */
 	if (lb_is_ready(shared))
 		lb_add_off_board(shared, board, pub->off_board);
@@ -81,6 +83,10 @@ lb_count_off_board(const LbLiveBoard *board, const LbSnapshot *snapshot,
 		if (outcome == LB_COMMITTED)
 			*rows += pub->off_board;
 	}
+
+	/* The snapshot sees everything that has changed the number. */
+	if (board->off_board_xid < snapshot->xmax)
+		return true;
 	dlist_reverse_foreach(iter, &((LbLiveBoard *) board)->history)
 	{
 		LbPublication *pub = dlist_container(LbPublication, node, iter.cur);

@@ -610,6 +610,10 @@ move_board(uint32 hash, LbRef ref, void *arg)
 		dlist_push_tail(&board->pending, &pub->node);
 	}
 
+	if (board != NULL)
+		board->off_board_xid = Max(board->off_board_xid,
+								   old->off_board_xid);
+
 	/* A read may have to undo what the scan has not seen. */
 	while ((pub = next_unseen(build, &old->history)) != NULL)
 	{
