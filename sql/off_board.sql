@@ -50,12 +50,12 @@ PREPARE above AS SELECT count(*) FROM player WHERE points > 500;
 EXECUTE above;
 BEGIN;
 UPDATE player SET ranked = false WHERE id = 1;
-EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE above;
+SELECT lbt.answered_by('EXECUTE above');
 SAVEPOINT a;
 UPDATE player SET ranked = true WHERE id = 1;
-EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE above;
+SELECT lbt.answered_by('EXECUTE above');
 ROLLBACK TO a;
-EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE above;
+SELECT lbt.answered_by('EXECUTE above');
 UPDATE player SET ranked = true WHERE id = 1;
 DECLARE c CURSOR FOR SELECT count(*) FROM player WHERE points > 500;
 INSERT INTO player VALUES (30000, 600, false), (30001, NULL, true);
@@ -63,7 +63,7 @@ EXECUTE above;
 FETCH c;
 SELECT * FROM lb_verify('points');
 ROLLBACK;
-EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE above;
+SELECT lbt.answered_by('EXECUTE above');
 SELECT planned_off_board FROM lb_stat('points');
 
 -- More own changes of rows off the board than a read adds up under the lock.
@@ -75,7 +75,7 @@ BEGIN
 		DELETE FROM player WHERE id = 30000;
 	END LOOP;
 END $$;
-EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE above;
+SELECT lbt.answered_by('EXECUTE above');
 ROLLBACK;
 
 -- What changes the number: every statement that writes rows.
@@ -111,7 +111,7 @@ COMMIT;
 SELECT * FROM off WHERE board = 'points';
 EXECUTE above;
 DELETE FROM player WHERE id = 1;
-EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE above;
+SELECT lbt.answered_by('EXECUTE above');
 
 -- A build counts them, and a family's board lives while it has some.
 INSERT INTO player SELECT i, i, i % 10 <> 0 FROM generate_series(10, 99) i;
