@@ -227,9 +227,8 @@ verify_board(Verify *v, const LbTarget *target, LbSort *sort, int64 number,
 	}
 	if (counted != off_board && counted >= 0)
 		report(v, name, NULL,
-			   psprintf("%s rows are off the board, the table has %s",
-						psprintf(INT64_FORMAT, counted),
-						psprintf(INT64_FORMAT, off_board)));
+			   psprintf(INT64_FORMAT " rows are off the board, the table has " INT64_FORMAT,
+						counted, off_board));
 	pfree(keys);
 	pfree(name);
 }

@@ -76,9 +76,9 @@ static inline void
 add_entry(LbChanges *changes, const LbXactChange *change)
 {
 	lb_make_entry(&changes->shape, lb_change_at(changes, changes->n++),
-				  changes->stride, lb_xact_old_key(change), lb_xact_new_key(change));
+				  changes->stride, lb_xact_old_key(change),
+				  lb_xact_new_key(change));
 }
-
 
 /*
  * The changes of a board that count for a command id, in memory of context.
@@ -229,7 +229,8 @@ add_new(LbXactBoard *board, LbOwnSums *own)
 		}
 		change = take_next(own);
 		if (change != NULL &&
-			!lb_sums_add(own->sums, lb_xact_old_key(change), lb_xact_new_key(change)))
+			!lb_sums_add(own->sums, lb_xact_old_key(change),
+						 lb_xact_new_key(change)))
 			return false;
 	}
 	return true;
@@ -337,35 +338,45 @@ own_overlay(LbXactBoard *board, CommandId curcid)
 	return overlay;
 }
 
+/*
+ * What the transaction has of the target's definition, and of its board; NULL
+ * if it has changed nothing of them.
+ */
+static LbXactDefn *
+find_own(const LbTarget *target, LbXactBoard **board)
+{
+	LbValue		value = {0, ""};
+	LbXactDefn *xdefn = lb_xact.defns == NULL ? NULL :
+		lb_xact_find_defn(target->defn);
+
+	*board = NULL;
+	if (xdefn == NULL)
+		return NULL;
+	if (target->has_value)
+		value = target->value;
+	*board = lb_xact_find_board(target->defn, &value, target->hash);
+	return xdefn;
+}
+
 bool
 lb_own_changes(const LbTarget *target, CommandId curcid, bool as_sums,
 			   LbOwn *own)
 {
-	LbDefinition *defn = target->defn;
-	LbValue		value;
-	LbXactDefn *xdefn;
 	LbXactBoard *board;
+	LbXactDefn *xdefn = find_own(target, &board);
 
 	memset(own, 0, sizeof(LbOwn));
-	if (lb_xact.defns == NULL)
-		return true;
-	xdefn = lb_xact_find_defn(defn);
 	if (xdefn == NULL)
 		return true;
 	if (xdefn->unknown)
 		return false;
 	own->truncated = xdefn->ntruncates > 0;
-	value.len = 0;
-	value.data = "";
-	if (target->has_value)
-		value = target->value;
-	board = lb_xact_find_board(defn, &value, target->hash);
 	if (board == NULL || board->nchanges == 0)
 	{
 		if (!own->truncated)
 			return true;
 		own->overlay = palloc(sizeof(LbOverlay));
-		if (!lb_overlay_init(own->overlay, &defn->shape, 0))
+		if (!lb_overlay_init(own->overlay, &target->defn->shape, 0))
 			return false;
 		own->overlay->truncated = true;
 		return true;
@@ -383,23 +394,16 @@ bool
 lb_own_off_board(const LbTarget *target, CommandId curcid, bool *truncated,
 				 int64 *rows)
 {
-	LbValue		value = {0, ""};
-	LbXactDefn *xdefn;
 	LbXactBoard *board;
+	LbXactDefn *xdefn = find_own(target, &board);
 
 	*truncated = false;
 	*rows = 0;
-	if (lb_xact.defns == NULL)
-		return true;
-	xdefn = lb_xact_find_defn(target->defn);
 	if (xdefn == NULL)
 		return true;
 	if (xdefn->unknown)
 		return false;
 	*truncated = xdefn->ntruncates > 0;
-	if (target->has_value)
-		value = target->value;
-	board = lb_xact_find_board(target->defn, &value, target->hash);
 	if (board == NULL)
 		return true;
 

@@ -19,12 +19,6 @@
 #include "ledger/collect.h"
 #include "util/planted.h"
 
-/*
- * Publications that are looked at under one hold of the lock: each can be a
- * cache miss.
- */
-#define MAX_LOOKS 4096
-
 /* The longest stride of a publication's entries. */
 static int
 longest_stride(const LbPublication *pub)
@@ -155,13 +149,13 @@ collect_history(const LbLiveBoard *board, const LbCollectArgs *args,
 			break;
 		if (!applied && args->since != 0)
 			continue;
-		if (need->n > args->limit || (slice == NULL && looks == MAX_LOOKS))
+		if (need->n > args->limit || (slice == NULL && looks == LB_MAX_LOOKS))
 			return LB_COLLECT_MANY;
 		if (slice != NULL && need->n > changes->n)
 			break;
 		ended = lb_had_ended(snapshot, pub->xid);
 		if (slice != NULL && applied && looks > 0 &&
-			(looks >= MAX_LOOKS ||
+			(looks >= LB_MAX_LOOKS ||
 			 (!ended && !publication_fits(pub, need, changes))))
 		{
 			slice->next = pub;

@@ -13,6 +13,12 @@
 #include "ledger/publication.h"
 #include "ledger/snapshot.h"
 
+/*
+ * Publications that are looked at under one hold of the lock: each can be a
+ * cache miss.
+ */
+#define LB_MAX_LOOKS 4096
+
 typedef enum LbCollect
 {
 	LB_COLLECTED,

@@ -23,12 +23,10 @@
 #include "boards/directory.h"
 #include "boards/live.h"
 #include "boards/state.h"
+#include "ledger/collect.h"
 #include "ledger/off_board.h"
 #include "ledger/queue.h"
 #include "util/planted.h"
-
-/* Publications that are looked at under one hold of the lock. */
-#define MAX_LOOKS 4096
 
 void
 lb_add_off_board(LbSharedBoard *shared, LbLiveBoard *board, int64 rows)
@@ -73,7 +71,7 @@ lb_count_off_board(const LbLiveBoard *board, const LbSnapshot *snapshot,
 		LbPublication *pub = dlist_container(LbPublication, node, iter.cur);
 		LbOutcome	outcome;
 
-		if (++looks > MAX_LOOKS)
+		if (++looks > LB_MAX_LOOKS)
 			return false;
 		if (pub->off_board == 0 || !lb_had_ended(snapshot, pub->xid))
 			continue;
@@ -93,7 +91,7 @@ lb_count_off_board(const LbLiveBoard *board, const LbSnapshot *snapshot,
 
 		if (pub->next_xid < snapshot->xmax)
 			break;
-		if (++looks > MAX_LOOKS)
+		if (++looks > LB_MAX_LOOKS)
 			return false;
 		if (pub->off_board != 0 && !lb_had_ended(snapshot, pub->xid))
 			*rows -= pub->off_board;

@@ -16,7 +16,6 @@
  * to must belong to PostgreSQL or to this extension, whatever name has led
  * there.
  *
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -669,7 +669,7 @@ do_block(const Table *t)
 						   t->name, one_row(t)));
 }
 
-/* The index against the table, beside all others.  What it finds is an error. */
+/* Compare index and table, beside all others.  A difference is an error. */
 static bool
 do_verify(const Table *t)
 {
