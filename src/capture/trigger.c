@@ -33,6 +33,7 @@
 #include "boards/parts.h"
 #include "boards/shared.h"
 #include "capture/trigger.h"
+#include "capture/unseen.h"
 #include "capture/xact.h"
 #include "capture/xactlog.h"
 #include "util/planted.h"
@@ -285,6 +286,9 @@ lb_capture(PG_FUNCTION_ARGS)
 		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) ?
 							   trigger->tg_newtuple : trigger->tg_trigtuple);
 
+	if (TRIGGER_FIRED_FOR_ROW(trigger->tg_event) &&
+		!TRIGGER_FIRED_BY_INSERT(trigger->tg_event))
+		lb_unseen_note(trigger->tg_trigtuple);
 	version_ok = cat->version_ok;
 	n = lb_defns_of_rows(trigger->tg_relation, &defns);
 	for (int i = 0; i < n; i++)

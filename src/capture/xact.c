@@ -45,6 +45,7 @@
 #include "boards/state.h"
 #include "boards/xact_end.h"
 #include "capture/ddl.h"
+#include "capture/unseen.h"
 #include "capture/xact.h"
 #include "capture/own.h"
 #include "capture/xactlog.h"
@@ -477,6 +478,7 @@ static void
 forget(void)
 {
 	lb_xact_forget();
+	lb_unseen_forget();
 	lb_ddl_forget();
 	lb_run_at_xact_end();
 }

@@ -12,6 +12,7 @@
 #include "utils/snapshot.h"
 
 #include "boards/shared.h"
+#include "util/compat.h"
 
 /*
  * The next full xid, read at once without XidGenLock: the caller needs a value
@@ -21,13 +22,7 @@
 static inline uint64
 lb_next_xid(void)
 {
-#if PG_VERSION_NUM >= 170000
-	volatile TransamVariablesData *vars = TransamVariables;
-#else
-	volatile	VariableCacheData *vars = ShmemVariableCache;
-#endif
-
-	return vars->nextXid.value;
+	return *(volatile uint64 *) &LB_TRANSAM->nextXid.value;
 }
 
 /* A snapshot, in full xids. */

@@ -27,6 +27,7 @@
 #include "boards/state.h"
 #include "boards/wait.h"
 #include "capture/ddl.h"
+#include "capture/unseen.h"
 #include "reads/access.h"
 
 bool		lb_enable_index = true;
@@ -140,6 +141,8 @@ cause_before_index(const LbAccess *a, Snapshot snapshot)
 
 	/* While a statement runs, its changes are not all captured yet. */
 	if (triggers_pending(defn))
+		return LB_CAUSE_OWN_CHANGES;
+	if (lb_unseen_by(snapshot))
 		return LB_CAUSE_OWN_CHANGES;
 	return LB_CAUSE_NONE;
 }

@@ -46,6 +46,13 @@
 #define LB_LOCK_HELD_BY_ME(tag, mode) LockHeldByMe(tag, mode)
 #endif
 
+/* Version 17 has another name for the shared state of transactions. */
+#if PG_VERSION_NUM >= 170000
+#define LB_TRANSAM TransamVariables
+#else
+#define LB_TRANSAM ShmemVariableCache
+#endif
+
 /* Version 18 has it as a prefix, and no longer as a suffix. */
 #if PG_VERSION_NUM < 180000
 #define pg_noreturn pg_attribute_noreturn()

@@ -21,6 +21,8 @@
  *	12	... has those of an aborted savepoint
  *	13	... misses those of a prepared transaction
  *	14	... misses a row that moves between boards
+ *	15	a snapshot is taken to see each row version that the transaction has
+ *		replaced
  *
  *-------------------------------------------------------------------------
  */

@@ -22,8 +22,9 @@ drop_all(void)
 	run("SELECT lb_drop_board(board) FROM lb_board WHERE board = 'stale'");
 	run("DROP TABLE IF EXISTS o_stale");
 	run("SELECT lb_drop_leaderboard(name) FROM lb_leaderboard WHERE name <> 'global'");
+	/* A rule of lbt.act... may name it. */
 	for (int i = 0; i < ntables; i++)
-		run_free(format("DROP TABLE IF EXISTS %s", tables[i].name));
+		run_free(format("DROP TABLE IF EXISTS %s CASCADE", tables[i].name));
 }
 
 void
@@ -69,6 +70,12 @@ set_up(void)
 		make_board(t);
 		do_fill(t);
 	}
+	/* For comparisons in rules: compare_in_rule(). */
+	for (int i = 0; i < connections; i++)
+		run_free(format("CREATE TABLE IF NOT EXISTS lbt.act%d ();"
+						" CREATE TABLE IF NOT EXISTS lbt.seen%d"
+						" (call text, got text, want text, answered text);"
+						" TRUNCATE lbt.seen%d", i, i, i));
 	/* The scheduled mode makes its tables often. */
 	if (!scheduled)
 		run("SELECT lb_create_leaderboard('omatch'), lb_create_leaderboard('olap', 'best', 'asc')");

@@ -269,6 +269,9 @@ extern void compare_all(void);
 /* Run a random statement; false if the transaction has failed. */
 extern bool do_something(const Table *t);
 
+/* A statement that changes or deletes a row, or makes one, to be freed. */
+extern char *a_write(const Table *t);
+
 /* Insert many rows, which also replaces what was deleted. */
 extern bool do_fill(const Table *t);
 

@@ -360,20 +360,21 @@ do_insert(const Table *t)
 						   percent(80) ? " ON CONFLICT DO NOTHING" : ""));
 }
 
-static bool
-do_upsert(const Table *t)
+/* Statements that change a row which is there, to be freed. */
+static char *
+an_upsert(const Table *t)
 {
-	return run_free(format("INSERT INTO %s AS o (%s) VALUES %s"
-						   " ON CONFLICT (%s) DO UPDATE SET %s = %s%s%s",
-						   t->name, t->columns, a_row(t), t->conflict,
-						   t->score.name, percent(50) ? a_score(t) :
-						   keep(format("excluded.%s", t->score.name)),
-						   more_assignments(t, "excluded"),
-						   percent(20) ? " WHERE o.fine" : ""));
+	return format("INSERT INTO %s AS o (%s) VALUES %s"
+				  " ON CONFLICT (%s) DO UPDATE SET %s = %s%s%s",
+				  t->name, t->columns, a_row(t), t->conflict,
+				  t->score.name, percent(50) ? a_score(t) :
+				  keep(format("excluded.%s", t->score.name)),
+				  more_assignments(t, "excluded"),
+				  percent(20) ? " WHERE o.fine" : "");
 }
 
-static bool
-do_update(const Table *t)
+static char *
+an_update(const Table *t)
 {
 	const Column *tie = &t->ties[rnd(t->nties + 1)];
 
@@ -381,23 +382,27 @@ do_update(const Table *t)
 	{
 		case 0:
 			if (tie->type != NULL)
-				return run_free(format("UPDATE %s SET %s = %s WHERE %s",
-									   t->name, tie->name, a_tie(t, tie),
-									   one_row(t)));
+				return format("UPDATE %s SET %s = %s WHERE %s", t->name,
+							  tie->name, a_tie(t, tie), one_row(t));
 			/* FALLTHROUGH */
 		case 1:
-			return run_free(format("UPDATE %s SET %s = %s WHERE %s", t->name,
-								   t->flag, a_flag(t), one_row(t)));
+			return format("UPDATE %s SET %s = %s WHERE %s", t->name,
+						  t->flag, a_flag(t), one_row(t));
 		case 2:
-			return run_free(format("UPDATE %s SET %s = %s%s WHERE %s",
-								   t->name, t->score.name, a_score(t),
-								   more_assignments(t, NULL), one_row(t)));
+			return format("UPDATE %s SET %s = %s%s WHERE %s", t->name,
+						  t->score.name, a_score(t),
+						  more_assignments(t, NULL), one_row(t));
 		default:
-			return run_free(format("UPDATE %s SET %s = %s WHERE %s AND %s",
-								   t->name, t->score.name,
-								   moved_score(t, rnd(7) - 3), one_row(t),
-								   movable(t)));
+			return format("UPDATE %s SET %s = %s WHERE %s AND %s", t->name,
+						  t->score.name, moved_score(t, rnd(7) - 3),
+						  one_row(t), movable(t));
 	}
+}
+
+static char *
+a_delete(const Table *t)
+{
+	return format("DELETE FROM %s WHERE %s", t->name, one_row(t));
 }
 
 /* Changes of the member or the board of a row. */
@@ -457,7 +462,7 @@ do_delete(const Table *t)
 		return run_free(format("DELETE FROM %s WHERE %s IS NULL"
 							   " OR %s IS NULL", t->name, a_column(t),
 							   t->score.name));
-	return run_free(format("DELETE FROM %s WHERE %s", t->name, one_row(t)));
+	return run_free(a_delete(t));
 }
 
 /* Whether two rows have the same member, in a family on the same board. */
@@ -713,6 +718,24 @@ do_match(void)
 						   rnd(members), rnd(100), rnd(100), rnd(1000)));
 }
 
+char *
+a_write(const Table *t)
+{
+	/* Also of a column that no board ranks by. */
+	switch (rnd(6))
+	{
+		case 0:
+			return a_delete(t);
+		case 1:
+			return an_upsert(t);
+		case 2:
+			return format("UPDATE %s SET large = NOT large WHERE %s", t->name,
+						  one_row(t));
+		default:
+			return an_update(t);
+	}
+}
+
 bool
 do_something(const Table *t)
 {
@@ -725,11 +748,11 @@ do_something(const Table *t)
 	if (!scheduled && rnd(100) == 0)
 		return do_match();
 	if (n < 30)
-		return do_update(t);
+		return run_free(an_update(t));
 	if (n < 42)
 		return do_insert(t);
 	if (n < 52)
-		return do_upsert(t);
+		return run_free(an_upsert(t));
 	if (n < 60)
 		return do_delete(t);
 	if (n < 68)

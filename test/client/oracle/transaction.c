@@ -117,6 +117,44 @@ compare_in_two(const Table *t)
 }
 
 /*
+ * In READ COMMITTED, the actions of a rule have one snapshot.  If the first waits for
+ * another session's change of its row, the second sees what the snapshot saw of the
+ * row, and what the first has made of it.
+ */
+static void
+compare_in_rule(const Table *t)
+{
+	char	   *write = a_write(t);
+	char	   *rule = format("CREATE OR REPLACE RULE writes AS ON INSERT"
+							  " TO lbt.act%d DO INSTEAD (%s", me, write);
+	char	   *statement = format(PLAN_COMPARISON "seen%d", me);
+	PGresult   *res;
+
+	for (int n = 1 + rnd(3); n > 0; n--)
+	{
+		Look		look = any_look(t);
+		char	   *query = comparison_statement(any_comparison(&look), &look);
+		char	   *longer = format("%s; INSERT INTO lbt.seen%d (call, got, want) %s",
+									rule, me, query);
+
+		free(query);
+		free(rule);
+		rule = longer;
+	}
+	if (run_free(format("%s)", rule)) &&
+		run_free(format("INSERT INTO lbt.act%d DEFAULT VALUES", me)) &&
+		(res = run_copy(statement, NULL)) != NULL)
+	{
+		compare_rows(res, statement);
+		PQclear(res);
+		run_free(format("DELETE FROM lbt.seen%d", me));
+	}
+	free(rule);
+	free(statement);
+	free(write);
+}
+
+/*
  * End a transaction in two phases.  It keeps its locks meanwhile, so not for
  * long.
  */
@@ -258,6 +296,8 @@ transaction(void)
 		{
 			if (one_snapshot && percent(15) && !percent(plan_share))
 				compare_in_two(t);
+			else if (exact && !one_snapshot && percent(crowded != NULL ? 30 : 5))
+				compare_in_rule(t);
 			else if (exact && percent(reads))
 				compare_any(t, 1 + rnd(3), steady);
 			else if (exact && percent(10) && percent(plan_share))
