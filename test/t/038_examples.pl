@@ -1,6 +1,6 @@
 # The statements of README.md and of pages in docs run, and return what the pages
 # say.  A section of docs/tasks.md has a database of its own.  Dates differ, and
-# counters are not compared.
+# counters are not compared.  Plain SQL that a page shows first is answered by a board.
 
 use strict;
 use warnings;
@@ -12,7 +12,12 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $tree = "$FindBin::RealBin/../..";
-my $node = lb_node('examples', "timezone = 'UTC'\nleaderboard.maintenance_interval = 0");
+my $node = lb_node('examples', <<'END');
+timezone = 'UTC'
+autovacuum = off
+leaderboard.maintenance_interval = 0
+leaderboard.enable_planner = on
+END
 $node->start;
 
 # What differs from day to day and from run to run.
@@ -80,8 +85,52 @@ sub run_examples
 	return;
 }
 
+# The queries of a page's block, in a database with the page's tables: a board answers
+# each, with and without statistics, and its rows are those of the plan without boards.
+# If a page of rows leaves open which of equal scores it has, the scores are compared.
+sub answered_by_boards
+{
+	my ($db, $title, @queries) = @_;
+
+	for my $query (@queries)
+	{
+		my $rows = $query =~ /^SELECT \* FROM \w+ ORDER BY score DESC LIMIT/ ? 'q.score' : 'q';
+		my ($plain, $answer) = map {
+			$node->safe_psql($db, <<"END")
+SET search_path = public, leaderboard;
+SET leaderboard.enable_planner = $_;
+SELECT json_agg($rows) FROM ($query) q;
+END
+		} qw(off on);
+
+		for my $statistics ('', "ANALYZE;\n")
+		{
+			my $plan = $node->safe_psql($db, <<"END");
+SET search_path = public, leaderboard;
+${statistics}EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) $query
+END
+
+			like($plan, qr/\(Leaderboard .*Answered by: index/s, "$title: $query: by a board") if $query !~ /lb_/;
+		}
+		like($plain, qr/\[./, "$title: $query: there are rows");
+		is($answer, $plain, "$title: $query: the rows are right");
+	}
+	return;
+}
+
 # What comes first shows what there is.
-run_examples('readme', 'README.md', slurp_file("$tree/README.md") =~ s/.*?(?=^## Getting started)//msr);
+my ($first, $rest) = slurp_file("$tree/README.md") =~ /(.*?)(^## Getting started.*)/ms;
+my @queries = map { $_->[0] =~ /^(SELECT [^;]*);/mg } examples($first);
+
+cmp_ok(scalar @queries, '>=', 4, 'README.md begins with queries');
+run_examples('readme', 'README.md', $rest);
+answered_by_boards('readme', 'README.md', @queries);
+
+my ($whole) = slurp_file("$tree/docs/plain-sql.md") =~ /(.*?)^## /ms;
+my ($query) = $whole =~ /^(SELECT count\(\*\)[^;]*);/m;
+
+run_examples('plain_sql', 'docs/plain-sql.md', $whole);
+answered_by_boards('plain_sql', 'docs/plain-sql.md', $query);
 
 my ($intro, @sections) = split /^(?=##+ )/m, slurp_file("$tree/docs/tasks.md");
 my $number = 0;
