@@ -44,6 +44,10 @@ const Form	forms[] = {
 	{"page of two queries", make_appended_page, "Scan", true, false},
 	{"window in order", make_window, "Scan", false, false},
 	{"distinct scores in order", make_distinct, "Scan", false, false},
+	{"best rows of each score", make_distinct_on, "Scan", false, false},
+	{"rows partly in order", make_partly_ordered, "Scan", false, false},
+	{"aggregates in order", make_ordered_aggregate, "Scan", false, false},
+	{"rows with equal scores", make_equal_rows, "Scan", false, false},
 	{"page in another order", make_other_page, NULL, false, false},
 
 	{"ranked row of a member", make_ranked_member, "Rank", false, false},

@@ -331,6 +331,131 @@ make_distinct(Question *q)
 	put_limit(q);
 }
 
+/* What has no COLLATE clause, or an order by another one, sorts by first columns. */
+static bool
+has_texts(const Table *t, int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		if (key_column(t, i)->type->is_text)
+			return true;
+	}
+	return false;
+}
+
+/* The best row, or the worst one, for each of the first columns. */
+void
+make_distinct_on(Question *q)
+{
+	int			n = any_prefix(q);
+
+	/* Its expressions have to be those of the order. */
+	if (has_texts(q->table, n))
+	{
+		make_stream(q);
+		return;
+	}
+	fputs("SELECT DISTINCT ON (", q->f);
+	put_key(q, n);
+	fputs(") ", q->f);
+	put_key(q, key_columns(q->table));
+	put_source(q);
+	put_board(q);
+	put_range(q, RANGE_ANY);
+	put_order_by(q, key_columns(q->table), percent(50));
+	q->ordered = true;
+	if (percent(40))
+		put_limit(q);
+}
+
+/* An order that begins as the board's: what is behind is sorted in parts. */
+void
+make_partly_ordered(Question *q)
+{
+	bool		reverse = percent(50);
+	int			n = key_columns(q->table);
+
+	fputs("SELECT ", q->f);
+	put_key(q, n);
+	put_source(q);
+	put_board(q);
+	put_range(q, RANGE_ANY);
+	put_order_by(q, any_prefix(q), reverse);
+	fprintf(q->f, ", p.large%s", percent(50) ? " DESC" : "");
+	for (int i = 0; i < n; i++)
+	{
+		fputs(", ", q->f);
+		put_column(q, key_column(q->table, i));
+	}
+	q->ordered = true;
+	if (percent(80))
+		put_limit(q);
+}
+
+/* Rows of an aggregate in the board's order, for the whole or for each score. */
+void
+make_ordered_aggregate(Question *q)
+{
+	const Table *t = q->table;
+	bool		grouped = percent(60);
+
+	fputs("SELECT count(*), array_agg(", q->f);
+	put_column(q, &t->members[0]);
+	put_order_by(q, key_columns(t), percent(50));
+	fputs(")", q->f);
+	put_source(q);
+	put_board(q);
+	put_range(q, RANGE_ANY);
+	if (!grouped)
+		return;
+	fputs(" GROUP BY ", q->f);
+	put_column(q, &t->score);
+
+	/* Which groups there are is open if equal texts differ, which none do. */
+	put_order_by(q, 1, percent(50));
+	q->ordered = true;
+	if (percent(30))
+		put_limit(q);
+}
+
+/* Rows with the same score, or with other equal columns, of one table. */
+void
+make_equal_rows(Question *q)
+{
+	static const char *const joins[] = {"JOIN", "JOIN", "LEFT JOIN", "FULL JOIN"};
+	const Table *t = q->table;
+	int			n = percent(70) ? 1 : any_prefix(q);
+	const char *join = ANY(joins);
+
+	fputs("SELECT ", q->f);
+	put_key(q, key_columns(t));
+	fprintf(q->f, ", o.%s AS y FROM (SELECT *", t->members[0].name);
+	put_source(q);
+	put_board(q);
+	put_range(q, RANGE_ANY);
+	fprintf(q->f, ") AS p %s (SELECT * FROM %s AS z WHERE NOT z.large AND z.%s IN (NULL", join, t->name,
+			t->members[0].name);
+	for (int i = rnd(12); i >= 0; i--)
+		fprintf(q->f, ", (%s)::%s", value(t->members[0].type, rnd(members)),
+				t->members[0].type->base);
+	fputs(")) AS o ON ", q->f);
+	for (int i = 0; i < n; i++)
+	{
+		const char *name = key_column(t, i)->name;
+
+		fprintf(q->f, "%so.%s = p.%s", i > 0 ? " AND " : "", name, name);
+	}
+	if (percent(40) && strcmp(join, "FULL JOIN") != 0)
+	{
+		put_order_by(q, key_columns(t), percent(50));
+		fprintf(q->f, ", o.%s", t->members[0].name);
+		for (int i = 1; i < t->nmembers; i++)
+			fprintf(q->f, ", o.%s", t->members[i].name);
+		q->ordered = true;
+		put_limit(q);
+	}
+}
+
 /* Orders that are not the board's. */
 void
 make_other_page(Question *q)

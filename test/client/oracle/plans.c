@@ -42,7 +42,8 @@ any_settings(void)
 	static const char *const settings[] = {
 		"enable_hashjoin", "enable_mergejoin", "enable_nestloop",
 		"enable_memoize", "enable_material", "enable_indexscan",
-		"enable_bitmapscan", "enable_hashagg", "enable_incremental_sort"
+		"enable_bitmapscan", "enable_hashagg", "enable_incremental_sort",
+		"enable_hashjoin,enable_nestloop", "enable_hashjoin,enable_nestloop"
 	};
 
 	/* Small tables are better sorted, so that a board would not be used. */

@@ -165,6 +165,10 @@ extern void make_joined_page(Question *q);
 extern void make_appended_page(Question *q);
 extern void make_window(Question *q);
 extern void make_distinct(Question *q);
+extern void make_distinct_on(Question *q);
+extern void make_partly_ordered(Question *q);
+extern void make_ordered_aggregate(Question *q);
+extern void make_equal_rows(Question *q);
 extern void make_other_page(Question *q);
 
 extern void make_ranked_member(Question *q);
