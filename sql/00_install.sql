@@ -250,7 +250,7 @@ BEGIN
 END $$;
 
 -- A plan, with more options of EXPLAIN.  Versions differ in the plan below a ranked
--- view and in how they show numbers of rows.
+-- view and in how they show numbers of rows, and some servers number queries.
 CREATE FUNCTION lbt.plan(query text, options text DEFAULT '') RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	line text;
@@ -262,6 +262,7 @@ BEGIN
 		options := options || ', BUFFERS OFF, TIMING OFF, SUMMARY OFF';
 	END IF;
 	FOR line IN EXECUTE format('EXPLAIN (COSTS OFF%s) %s', ', ' || nullif(options, ''), query) LOOP
+		CONTINUE WHEN line ~ '^Query Identifier:';
 		-- Version 19 says what kind of subplan it is.
 		line := replace(line, 'SubPlan expr_', 'SubPlan ');
 		depth := length(substring(line FROM '^ *'));

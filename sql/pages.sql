@@ -34,7 +34,7 @@ SELECT lbt.plan('SELECT * FROM player ORDER BY score DESC LIMIT 20 OFFSET 9000')
 SELECT lbt.plan('SELECT id, score + 1 FROM player ORDER BY score, level FETCH FIRST 3 ROWS WITH TIES');
 SELECT lbt.plan('SELECT * FROM player WHERE (score, level) < (500, 3) ORDER BY score DESC, level DESC LIMIT 20');
 SELECT lbt.plan('SELECT id, points FROM country_player WHERE country = ''JP'' AND ok ORDER BY points LIMIT 10 OFFSET 1000');
-EXPLAIN (VERBOSE, COSTS OFF) SELECT name FROM player ORDER BY score DESC LIMIT 2 OFFSET 9000;
+SELECT lbt.plan('SELECT name FROM player ORDER BY score DESC LIMIT 2 OFFSET 9000', 'VERBOSE');
 SELECT lbt.explained('json', 'SELECT id FROM player ORDER BY score OFFSET 19990');
 
 -- What is recognized, where the query's order leaves nothing open ...

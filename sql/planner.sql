@@ -26,7 +26,7 @@ SELECT lbt.plan('SELECT count(*) + 1 AS rank FROM player WHERE 50 < score');
 SELECT lbt.plan('SELECT max(score), min(score), count(score) FROM player WHERE score BETWEEN 10 AND 20.5 HAVING count(*) > 1');
 SELECT lbt.plan('SELECT id, (SELECT count(*) + 1 FROM player WHERE score > p.score) FROM player p WHERE id = 5');
 SELECT lbt.plan('SELECT count(*) FROM country_player WHERE country = ''FR'' AND ok AND points >= 5');
-EXPLAIN (VERBOSE, COSTS OFF) SELECT rank(50) WITHIN GROUP (ORDER BY score DESC) FROM player;
+SELECT lbt.plan('SELECT rank(50) WITHIN GROUP (ORDER BY score DESC) FROM player', 'VERBOSE');
 SELECT format, lbt.explained(format, 'SELECT count(*) FROM country_player WHERE country = ''FR'' AND ok AND points >= 5')
 FROM unnest('{text,json,xml,yaml}'::text[]) format;
 SELECT lbt.explained('json', 'SELECT count(*) FROM player WHERE (score, level) > (50, 3)');
