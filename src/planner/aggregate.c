@@ -291,6 +291,8 @@ add_aggref(Match *match, const Aggref *agg)
 	if (agg->agglevelsup != 0 ||
 		!lb_sort_quals(source, match->defn, clauses, &match->both, NULL) ||
 		!equal(match->both.board, match->quals.board) ||
+		list_length(match->both.one_time) !=
+		list_length(match->quals.one_time) ||
 		(filter && !raise_nothing(match->both.operands)) ||
 		!add_kind(match, agg))
 		return false;
@@ -425,7 +427,8 @@ make_exprs(const Match *match)
 	List	   *exprs = lb_answer_exprs(&match->quals);
 
 	if (subquery != NULL)
-		exprs = list_make4(NIL, NIL, NIL, llast(exprs));
+		exprs = list_make5(NIL, NIL, NIL, list_nth(exprs, LB_EXPRS_VALUE),
+						   list_nth(exprs, LB_EXPRS_ONE_TIME));
 	exprs = lappend(exprs, copyObject(match->quals.operands));
 	exprs = lappend(exprs, copyObject(match->operands));
 	exprs = lappend(exprs, copyObject(match->filter_operands));

@@ -115,24 +115,36 @@ evaluate_place(const LbDefinition *defn, Asked *agg, ExprContext *context)
 		place->through = place->before;
 }
 
-/* Evaluate all operands.  Returns false if the child must be run. */
+/*
+ * Whether the subquery's LIMIT and OFFSET leave out no rows.
+ */
 static bool
-evaluate(AggNode *node, const LbDefinition *defn)
+has_all_rows(const AggNode *node)
 {
-	ExprContext *context = node->answer.css.ss.ps.ps_ExprContext;
 	LbStretch	rows;
 
-	/* The subquery leaves out rows. */
-	if (!lb_limit_evaluate(&node->limit, context, &rows) || !rows.all ||
-		rows.skip > 0)
-		return false;
-	lb_find_range(defn, node->conds, node->nconds, context, &node->range);
+	return lb_limit_evaluate(&node->limit,
+							 node->answer.css.ss.ps.ps_ExprContext, &rows) &&
+		rows.all && rows.skip == 0;
+}
+
+/*
+ * Evaluate all operands; if there are no rows, those of the aggregates only.
+ * Returns false if the child must be run.
+ */
+static bool
+evaluate(AggNode *node, const LbDefinition *defn, bool empty)
+{
+	ExprContext *context = node->answer.css.ss.ps.ps_ExprContext;
+
+	if (!empty)
+		lb_find_range(defn, node->conds, node->nconds, context, &node->range);
 	for (int i = 0; i < node->naggs; i++)
 	{
 		Asked	   *agg = &node->aggs[i];
 
 		agg->isnull = false;
-		if (agg->nconds > 0)
+		if (agg->nconds > 0 && !empty)
 			lb_find_range(defn, agg->conds, agg->nconds, context, &agg->range);
 		if (agg->kind == LB_AGG_PERCENTILE_DISC)
 		{
@@ -326,12 +338,13 @@ static const LbDefinition *
 answer(AggNode *node)
 {
 	LbAnswer   *a = &node->answer;
-	bool		empty;
+	bool		all = has_all_rows(node);
+	bool		empty = false;
 	const LbDefinition *defn = lb_answer_prepare(a, &empty);
 
 	if (defn == NULL)
 		return NULL;
-	if (!evaluate(node, defn))
+	if (!all || !evaluate(node, defn, empty))
 	{
 		lb_answer_refuse(a, LB_CAUSE_LIMIT);
 		return NULL;

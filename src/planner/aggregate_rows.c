@@ -119,8 +119,6 @@ add_quals(const PlannerInfo *root, const RelOptInfo *input, Columns *columns,
 	{
 		const RestrictInfo *info = lfirst_node(RestrictInfo, lc);
 
-		if (info->pseudoconstant)
-			return false;
 		*clauses = lappend(*clauses,
 						   replace_columns((Node *) info->clause, columns));
 	}
@@ -168,6 +166,8 @@ lb_agg_rows_quals(const LbAggRows *rows)
 
 		if (IsA(clause, RestrictInfo))
 			clause = (Node *) ((RestrictInfo *) clause)->clause;
+		if (lb_is_operand(&rows->source, clause))
+			continue;
 		quals = lappend(quals, copyObject(clause));
 	}
 	ChangeVarNodes((Node *) quals, rows->source.rel->relid, 1, 0);

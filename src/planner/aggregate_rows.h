@@ -36,7 +36,7 @@ extern bool lb_find_agg_rows(PlannerInfo *root, RelOptInfo *input,
 
 /*
  * The quals on the table of a subquery for EXPLAIN: copies that have the table
- * as number 1.
+ * as number 1.  Those that do not depend on the row are not among them.
  */
 extern List *lb_agg_rows_quals(const LbAggRows *rows);
 

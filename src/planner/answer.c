@@ -38,6 +38,7 @@
 #include "utils/ruleutils.h"
 
 #include "planner/answer.h"
+#include "planner/range.h"
 #include "reads/query.h"
 #include "util/compat.h"
 
@@ -63,13 +64,17 @@ lb_answer_private(const LbDefinition *defn, const LbQuals *quals)
 List *
 lb_answer_exprs(const LbQuals *quals)
 {
-	return list_make4(copyObject(list_concat_copy(quals->clauses, quals->enclosed)),
+	List	   *value = quals->value == NULL ? NIL :
+		list_make1(copyObject(quals->value));
+
+	if (quals->unless != NULL)
+		value = lappend(value, copyObject(quals->unless));
+	return list_make5(copyObject(list_concat_copy(quals->clauses, quals->enclosed)),
 					  quals->board == NULL ? NIL :
 					  list_make1(copyObject(quals->board)),
 					  quals->ranked_if == NULL ? NIL :
 					  list_make1(copyObject(quals->ranked_if)),
-					  quals->value == NULL ? NIL :
-					  list_make1(copyObject(quals->value)));
+					  value, copyObject(quals->one_time));
 }
 
 Path *
@@ -187,6 +192,10 @@ lb_answer_begin(CustomScanState *node, EState *estate, int eflags)
 		a->value_type = (Oid)
 			linitial_int(list_nth(scan->custom_private, LB_PRIVATE_VALUE));
 	}
+	if (list_length(value) > 1)
+		a->unless = ExecInitExpr(lsecond(value), (PlanState *) node);
+	a->one_time = ExecInitQual(list_nth(scan->custom_exprs, LB_EXPRS_ONE_TIME),
+							   (PlanState *) node);
 	a->eflags = eflags;
 	lb_check_functions(scan->custom_scan_tlist);
 	lb_check_functions(list_nth(scan->custom_exprs, LB_EXPRS_CLAUSES));
@@ -296,6 +305,29 @@ lb_answer_retract(LbAnswer *a, LbCause cause)
 	lb_answer_run_child(a, cause);
 }
 
+bool
+lb_answer_passes(LbAnswer *a)
+{
+	return ExecQual(a->one_time, a->css.ss.ps.ps_ExprContext);
+}
+
+/*
+ * Find the board.  Returns false if the node must run its child: the rows are
+ * those of all boards.
+ */
+static bool
+find_board(LbAnswer *a, bool *empty)
+{
+	*empty = *empty || !lb_answer_passes(a);
+	if (*empty)
+		return true;
+	if (a->unless != NULL &&
+		lb_is_true(a->unless, a->css.ss.ps.ps_ExprContext))
+		return false;
+	*empty = !find_value(a);
+	return true;
+}
+
 const LbDefinition *
 lb_answer_prepare(LbAnswer *a, bool *empty)
 {
@@ -303,7 +335,6 @@ lb_answer_prepare(LbAnswer *a, bool *empty)
 	MemoryContext old;
 	LbDefinition *defn;
 
-	*empty = false;
 	if (!a->same_read)
 		lb_answer_new_read(a);
 	if (!lb_enable_planner || lb_planner_child == LB_CHILD_FORCE ||
@@ -320,7 +351,11 @@ lb_answer_prepare(LbAnswer *a, bool *empty)
 	{
 		a->access.target.defn = defn;
 		a->access.shared = NULL;
-		*empty = !find_value(a);
+		if (!find_board(a, empty))
+		{
+			lb_answer_run_child(a, LB_CAUSE_LIMIT);
+			defn = NULL;
+		}
 	}
 	MemoryContextSwitchTo(old);
 	return defn;
@@ -472,6 +507,8 @@ lb_answer_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	lb_answer_explain_exprs(a, "Board Cond", LB_EXPRS_BOARD, ancestors, es);
 	lb_answer_explain_exprs(a, "Score Cond", LB_EXPRS_CLAUSES, ancestors, es);
 	lb_answer_explain_exprs(a, "Ranked If", LB_EXPRS_RANKED_IF, ancestors, es);
+	lb_answer_explain_exprs(a, "One-Time Filter", LB_EXPRS_ONE_TIME, ancestors,
+							es);
 	if (es->analyze)
 		explain_answers(a, es);
 }

@@ -54,7 +54,9 @@ enum
 	LB_EXPRS_CLAUSES,			/* the quals, for EXPLAIN */
 	LB_EXPRS_BOARD,				/* that on the board column, likewise */
 	LB_EXPRS_RANKED_IF,			/* that on ranked_if, likewise */
-	LB_EXPRS_VALUE,				/* the value of the board column */
+	LB_EXPRS_VALUE,				/* the value of the board column, and
+								 * LbQuals.unless if there is one */
+	LB_EXPRS_ONE_TIME,			/* LbQuals.one_time */
 	LB_EXPRS_FIRST
 };
 
@@ -67,6 +69,8 @@ typedef struct LbAnswer
 	bool		complete;		/* LbQuals.complete */
 	Oid			value_type;
 	ExprState  *value;			/* of the board column, or NULL */
+	ExprState  *unless;			/* LbQuals.unless, or NULL */
+	ExprState  *one_time;		/* LbQuals.one_time, or NULL */
 	Datum		board_value;	/* the same, for a scan: of the column's type,
 								 * in the expression context's memory */
 	int			eflags;
@@ -131,9 +135,17 @@ extern void lb_answer_explain_quals(Oid table, const char *label, List *quals,
  * Prepare a scan, in the per-tuple memory of the node's expression context.
  * Returns the definition, by which the node evaluates its operands, or NULL if
  * the node must run its child.  *empty is set if there can be no such board,
- * and so no rows.
+ * or a one-time filter leaves no rows.  If the node has set it already, which
+ * knows that its LIMIT is 0, nothing is evaluated.  Raises what these
+ * expressions raise.
  */
 extern const LbDefinition *lb_answer_prepare(LbAnswer *a, bool *empty);
+
+/*
+ * Whether the scan has rows, as far as one-time filters say.  For a node that
+ * needs to know before lb_answer_prepare(), which evaluates them, too.
+ */
+extern bool lb_answer_passes(LbAnswer *a);
 
 /*
  * After that: lock the board with a view of it in the executor's snapshot;

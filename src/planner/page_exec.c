@@ -91,20 +91,22 @@ answer(PageNode *node)
 {
 	LbAnswer   *a = &node->answer;
 	LbMemberList members = {.context = CurrentMemoryContext};
-	bool		empty;
+	bool		valid = lb_limit_evaluate(&node->limit,
+										  a->css.ss.ps.ps_ExprContext,
+										  &node->stretch);
+	bool		empty = valid && lb_stretch_is_empty(&node->stretch);
 	const LbDefinition *defn = lb_answer_prepare(a, &empty);
 
 	if (defn == NULL)
 		return false;
-	if (!lb_limit_evaluate(&node->limit, a->css.ss.ps.ps_ExprContext,
-						   &node->stretch))
+	if (!valid)
 	{
 		lb_answer_refuse(a, LB_CAUSE_LIMIT);
 		return false;
 	}
 
 	/* Then the operands of quals are not evaluated. */
-	if (empty || (!node->stretch.all && node->stretch.max_rows == 0))
+	if (empty)
 	{
 		lb_answer_empty(a);
 		return true;

@@ -7,6 +7,9 @@
  * that they limit equal an operand.  One qual that is not recognized makes the
  * board useless for the query.
  *
+ * A qual that does not depend on the row is evaluated once: it leaves all rows
+ * or none.  PostgreSQL calls it a one-time filter.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -15,10 +18,12 @@
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
 #include "utils/lsyscache.h"
 
 #include "ledger/off_board.h"
 #include "planner/keyset.h"
+#include "planner/optional.h"
 #include "planner/quals.h"
 #include "util/compat.h"
 #include "util/planted.h"
@@ -27,6 +32,13 @@ List *
 lb_make_cond(int first, int strategy, List *types)
 {
 	return list_concat(list_make2_int(first, strategy), types);
+}
+
+bool
+lb_is_optional_cond(const List *cond, const List *operands)
+{
+	return IsA(cond, IntList) &&
+		list_length(operands) > list_length(cond) - 2;
 }
 
 static bool
@@ -191,6 +203,62 @@ add_keyset(const LbSource *source, const LbDefinition *defn, BoolExpr *clause,
 	return true;
 }
 
+static bool add_qual(const LbSource *source, const LbDefinition *defn,
+					 Expr *clause, List *clauses, LbQuals *quals);
+
+/*
+ * A clause that is to be true unless an expression is.  Rows need not satisfy
+ * it then, so it does not say that a column is not null, or that they are
+ * ranked.
+ */
+static bool
+add_optional(const LbSource *source, const LbDefinition *defn,
+			 BoolExpr *whole, LbQuals *quals)
+{
+	LbQuals		found = {0};
+	Expr	   *unless;
+	Expr	   *clause;
+
+	if (!lb_split_optional(source, whole, &unless, &clause) ||
+		!add_qual(source, defn, clause, NIL, &found) ||
+		found.unless != NULL)
+		return false;
+	if (found.board != NULL)
+	{
+		if (quals->board != NULL)
+			return false;
+		quals->board = (Expr *) whole;
+		quals->value = found.value;
+		quals->unless = unless;
+		return true;
+	}
+	if (found.conds == NIL)
+		return false;
+	quals->clauses = lappend(quals->clauses, whole);
+	add_cond(quals, linitial(found.conds),
+			 lappend(list_copy(linitial(found.operands)), unless));
+	return true;
+}
+
+/* In the order in which PostgreSQL evaluates them: the cheapest one first. */
+static void
+add_one_time(const LbSource *source, Expr *clause, LbQuals *quals)
+{
+	QualCost	cost;
+	QualCost	other;
+	int			at = list_length(quals->one_time);
+
+	cost_qual_eval_node(&cost, (Node *) clause, source->root);
+	for (; at > 0; at--)
+	{
+		cost_qual_eval_node(&other, list_nth(quals->one_time, at - 1),
+							source->root);
+		if (other.per_tuple <= cost.per_tuple)
+			break;
+	}
+	quals->one_time = list_insert_nth(quals->one_time, at, clause);
+}
+
 /* A qual, one of clauses. */
 static bool
 add_qual(const LbSource *source, const LbDefinition *defn, Expr *clause,
@@ -220,7 +288,8 @@ add_qual(const LbSource *source, const LbDefinition *defn, Expr *clause,
 		case T_BoolExpr:
 			if (is_orclause(clause))
 				return add_keyset(source, defn, (BoolExpr *) clause,
-								  clauses, quals);
+								  clauses, quals) ||
+					add_optional(source, defn, (BoolExpr *) clause, quals);
 			return ((BoolExpr *) clause)->boolop == NOT_EXPR &&
 				add_boolean(source, defn, clause,
 							(Node *) linitial(((BoolExpr *) clause)->args),
@@ -239,8 +308,9 @@ static bool
 is_range(const LbDefinition *defn, LbQuals *quals)
 {
 	ListCell   *lc;
+	ListCell   *operands;
 
-	foreach(lc, quals->conds)
+	forboth(lc, quals->conds, operands, quals->operands)
 	{
 		const List *cond = (const List *) lfirst(lc);
 		int			first = linitial_int(cond);
@@ -254,6 +324,7 @@ is_range(const LbDefinition *defn, LbQuals *quals)
 			return false;
 		if (first == quals->nequal &&
 			lsecond_int(cond) == BTEqualStrategyNumber &&
+			!lb_is_optional_cond(cond, lfirst(operands)) &&
 			lb_is_exact(defn, &use, &order))
 			quals->nequal++;
 	}
@@ -272,10 +343,11 @@ lb_sort_quals(const LbSource *source, const LbDefinition *defn,
 		Expr	   *clause = (Expr *) lfirst(lc);
 
 		if (IsA(clause, RestrictInfo))
-		{
-			if (((RestrictInfo *) clause)->pseudoconstant)
-				return false;
 			clause = ((RestrictInfo *) clause)->clause;
+		if (lb_is_operand(source, (Node *) clause))
+		{
+			add_one_time(source, clause, quals);
+			continue;
 		}
 		if (add_qual(source, defn, clause, clauses, quals))
 			continue;

@@ -21,12 +21,18 @@ typedef struct LbQuals
 	List	   *clauses;		/* on columns of the key, column first */
 	List	   *conds;			/* a list of integers for each that limits the
 								 * key: see lb_make_cond() */
-	List	   *operands;		/* a list of expressions for each of these */
+	List	   *operands;		/* a list of expressions for each of these:
+								 * with one more than operands, the qual is
+								 * optional, and limits the key unless the
+								 * last one is true */
 	int			nequal;			/* first columns of the key that equal an
 								 * operand each */
 	List	   *enclosed;		/* other clauses, whose rows conds enclose */
 	Expr	   *board;			/* the clause on the board column ... */
 	Expr	   *value;			/* ... and what it equals; or NULL */
+	Expr	   *unless;			/* that clause is optional: if this is true,
+								 * rows of all boards satisfy it; or NULL */
+	List	   *one_time;		/* clauses that do not depend on the row */
 	Expr	   *ranked_if;		/* the clause on ranked_if, or NULL */
 	Bitmapset  *not_null;		/* columns that are not null in rows that
 								 * satisfy the clauses */
@@ -65,5 +71,8 @@ extern bool lb_limits_score_only(const List *conds);
  * A qual as range.h takes it: columns first .. first + list_length(types) - 1.
  */
 extern List *lb_make_cond(int first, int strategy, List *types);
+
+/* Whether such a qual, with its list of LbQuals.operands, is optional. */
+extern bool lb_is_optional_cond(const List *cond, const List *operands);
 
 #endif							/* LB_QUALS_H */

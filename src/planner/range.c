@@ -27,6 +27,7 @@
 
 #include "boards/encode.h"
 #include "planner/columns.h"
+#include "planner/quals.h"
 #include "planner/range.h"
 #include "reads/text.h"
 
@@ -443,6 +444,15 @@ find_enclosure(const Column *column, const LbEnclosure *e, LbRange *range)
  * ----------------------------------------------------------------
  */
 
+bool
+lb_is_true(ExprState *expr, ExprContext *context)
+{
+	bool		isnull;
+	Datum		value = ExecEvalExpr(expr, context, &isnull);
+
+	return !isnull && DatumGetBool(value);
+}
+
 void
 lb_find_range(const LbDefinition *defn, const LbCond *conds, int n,
 			  ExprContext *context, LbRange *range)
@@ -463,6 +473,8 @@ lb_find_range(const LbDefinition *defn, const LbCond *conds, int n,
 		/* A column before it equals what no key has: so the range is empty. */
 		if (first > nequal)
 			break;
+		if (cond->unless != NULL && lb_is_true(cond->unless, context))
+			continue;
 		if (cond->enclosure != NULL)
 		{
 			Column		column = {defn, first, equal, ends[first], context};
@@ -602,6 +614,7 @@ lb_init_conds(const List *conds, const List *operands, PlanState *node)
 	for (int i = 0; i < list_length(conds); i++)
 	{
 		const List *cond = list_nth(conds, i);
+		List	   *exprs;
 
 		if (!IsA(cond, IntList))
 		{
@@ -614,8 +627,14 @@ lb_init_conds(const List *conds, const List *operands, PlanState *node)
 			continue;
 		}
 		result[i].strategy = lsecond_int(cond);
+		exprs = list_nth(operands, i);
+		if (lb_is_optional_cond(cond, exprs))
+		{
+			result[i].unless = ExecInitExpr(llast(exprs), node);
+			exprs = list_truncate(list_copy(exprs), list_length(cond) - 2);
+		}
 		lb_init_operands(&result[i].operands, linitial_int(cond),
-						 list_copy_tail(cond, 2), list_nth(operands, i), node);
+						 list_copy_tail(cond, 2), exprs, node);
 	}
 	return result;
 }

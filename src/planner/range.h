@@ -72,6 +72,7 @@ typedef struct LbCond
 {
 	int			strategy;
 	LbOperands	operands;
+	ExprState  *unless;			/* it does not if this is true; or NULL */
 	LbEnclosure *enclosure;		/* of column operands.first, or NULL */
 } LbCond;
 
@@ -103,6 +104,9 @@ extern LbCond *lb_init_conds(const List *conds, const List *operands,
 extern void lb_find_place(const LbDefinition *defn,
 						  const LbOperands *operands, const int64 *prefix,
 						  int nprefix, ExprContext *context, LbPlace *place);
+
+/* Whether a condition is true, and not null.  Raises what it raises. */
+extern bool lb_is_true(ExprState *expr, ExprContext *context);
 
 /* Evaluate n quals, ordered by column.  Can raise what the operands raise. */
 extern void lb_find_range(const LbDefinition *defn, const LbCond *conds, int n,

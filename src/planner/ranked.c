@@ -242,9 +242,10 @@ make_private(LbRanked *match, const LbLookup *lookup)
 static List *
 make_exprs(const LbRanked *match, const LbLookup *lookup)
 {
-	Expr	   *value = match->quals.value;
-	List	   *exprs = list_make4(NIL, NIL, NIL, value == NULL ? NIL :
-								   list_make1(copyObject(value)));
+	List	   *all = lb_answer_exprs(&match->quals);
+	List	   *exprs = list_make5(NIL, NIL, NIL,
+								   list_nth(all, LB_EXPRS_VALUE),
+								   list_nth(all, LB_EXPRS_ONE_TIME));
 
 	exprs = lappend(exprs, copyObject(match->quals.operands));
 	exprs = lappend(exprs, copyObject(lookup->clauses));
@@ -502,6 +503,8 @@ lb_add_ranked_page_path(PlannerInfo *root, RelOptInfo *final,
 		!find_page(&match, &lookup))
 		return;
 	lb_limit_rank_page(&match, limit, &lookup);
+	match.quals.one_time = list_concat(lb_ranked_one_time(&match),
+									   match.quals.one_time);
 	path = make_path(&match, &lookup, final, child,
 					 lb_limit_exprs(root->parse));
 	if (path == NULL)

@@ -204,17 +204,15 @@ limit_ranks(const RankBound *bound, ExprContext *context, int64 *low,
 
 /*
  * The places of the ranks that the scan needs, of those that are within its
- * bounds.  Returns false if the child must be run.
+ * bounds.
  */
-static bool
+static void
 find_places(RankedNode *node, ExprContext *context)
 {
 	LbStretch  *stretch = &node->stretch;
 	int64		low = 1;
 	int64		high = PG_INT64_MAX;
 
-	if (!lb_limit_evaluate(&node->limit, context, stretch))
-		return false;
 	for (int i = 0; i < node->nbounds; i++)
 		limit_ranks(&node->bounds[i], context, &low, &high);
 	stretch->behind = low - 1;
@@ -227,7 +225,6 @@ find_places(RankedNode *node, ExprContext *context)
 			Min(stretch->max_rows, rows);
 		stretch->all = false;
 	}
-	return true;
 }
 
 /* Look up the rows of members.  Returns false if the child must be run. */
@@ -275,19 +272,24 @@ find_by_ranks(RankedNode *node)
 	LbAnswer   *a = &node->answer;
 	ExprContext *context = a->css.ss.ps.ps_ExprContext;
 	LbMemberList members = {.context = CurrentMemoryContext};
-	bool		empty;
+	bool		valid = lb_limit_evaluate(&node->limit, context,
+										  &node->stretch);
+	bool		empty = valid && lb_stretch_is_empty(&node->stretch);
 	const LbDefinition *defn = lb_answer_prepare(a, &empty);
 
 	if (defn == NULL)
 		return false;
-	lb_find_range(defn, node->conds, node->nconds, context,
-				  &node->stretch.range);
-	if (!find_places(node, context))
+	if (!valid)
 	{
 		lb_answer_refuse(a, LB_CAUSE_LIMIT);
 		return false;
 	}
-	if (empty || (!node->stretch.all && node->stretch.max_rows == 0))
+	if (empty)
+		return true;
+	lb_find_range(defn, node->conds, node->nconds, context,
+				  &node->stretch.range);
+	find_places(node, context);
+	if (lb_stretch_is_empty(&node->stretch))
 		return true;
 	return lb_read_stretch(a, &node->stretch, &members) &&
 		fetch_rows(node, &members);
@@ -325,7 +327,7 @@ rank_rows(RankedNode *node, LbRankedRow *rows, int n)
 {
 	LbAnswer   *a = &node->answer;
 	ExprContext *context = a->css.ss.ps.ps_ExprContext;
-	bool		refused;
+	bool		refused = false;
 
 	ExecStoreHeapTuple(rows->tuple, node->kept, false);
 	context->ecxt_scantuple = node->kept;
@@ -363,7 +365,8 @@ answer(RankedNode *node)
 	node->rows = NULL;
 	node->nrows = node->room = node->next = 0;
 	lb_answer_new_read(&node->answer);
-	if (!(node->by_rank ? find_by_ranks(node) : find_by_quals(node)))
+	if (!(node->by_rank ? find_by_ranks(node) :
+		  !lb_answer_passes(&node->answer) || find_by_quals(node)))
 		return false;
 	if (node->nrows == 0)
 		lb_answer_empty(&node->answer);

@@ -516,6 +516,22 @@ lb_match_ranked(PlannerInfo *root, RelOptInfo *rel, List *wanted,
  * ----------------------------------------------------------------
  */
 
+List *
+lb_ranked_one_time(const LbRanked *match)
+{
+	List	   *clauses = NIL;
+	ListCell   *lc;
+
+	foreach(lc, match->flat ? NIL : match->rel->baserestrictinfo)
+	{
+		RestrictInfo *info = lfirst_node(RestrictInfo, lc);
+
+		if (info->pseudoconstant && !contain_subplans((Node *) info->clause))
+			clauses = lappend(clauses, info->clause);
+	}
+	return clauses;
+}
+
 AttrNumber
 lb_ranked_table_column(const LbRanked *match, Node *expr)
 {

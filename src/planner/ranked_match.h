@@ -61,6 +61,12 @@ extern Node *lb_ranked_expr(LbRanked *match, Node *expr);
  */
 extern void lb_add_ranked_columns(LbRanked *match, List *infos);
 
+/*
+ * The quals of the query above that do not depend on the row: clauses, which a
+ * node evaluates that takes the place of more than the subquery.
+ */
+extern List *lb_ranked_one_time(const LbRanked *match);
+
 /* Whether an expression of the query above is a column of the subquery. */
 extern bool lb_is_ranked_column(const LbRanked *match, const Node *expr);
 

@@ -347,7 +347,8 @@ bool
 lb_find_rank_page(const LbRanked *match, List *pathkeys, LbLookup *lookup)
 {
 	int			nquals = match->flat ? 0 :
-		list_length(match->rel->baserestrictinfo) + list_length(match->run);
+		list_length(match->rel->baserestrictinfo) + list_length(match->run) -
+		list_length(lb_ranked_one_time(match));
 
 	if (!begin_lookup(match, lookup) ||
 		!(nquals == 0 ? page_of_all(match, pathkeys, lookup) :

@@ -149,6 +149,9 @@ match_board(Match *match, const LbSource *source, LbDefinition *defn)
 		 (lb_may_be_page(source) || lb_may_be_ranked_page(source))) ||
 		lb_is_volatile(source->root, extract_actual_clauses(match->others, false)))
 		return false;
+
+	/* PostgreSQL evaluates them above the scan of a table. */
+	match->quals.one_time = NIL;
 	match->index = lb_member_index(source, defn);
 	if (!OidIsValid(match->index) || !find_keys(match))
 		return false;
@@ -266,15 +269,19 @@ put_above(Plan *plan, Plan *child, List *tlist, double cost)
 
 /*
  * Sort a scan of the table by its columns.  Those that are not in its target
- * list are added to it, and a Result above the sort removes them.
+ * list are added to it, and a Result above the sort removes them.  If there is
+ * a Result above the scan, which has a one-time filter, that is it.
  */
 static Plan *
 sort_plan(Plan *child, List *keys, List *operators)
 {
 	int			n = list_length(keys);
-	List	   *tlist = list_copy(child->targetlist);
+	Result	   *result = IsA(child, Result) ? (Result *) child : NULL;
 	Sort	   *sort = makeNode(Sort);
-	Result	   *result;
+	List	   *tlist = list_copy(child->targetlist);
+
+	if (result != NULL)
+		child = result->plan.lefttree;
 
 	sort->numCols = n;
 	sort->sortColIdx = palloc(n * sizeof(AttrNumber));
@@ -302,9 +309,10 @@ sort_plan(Plan *child, List *keys, List *operators)
 	}
 	put_above(&sort->plan, child, child->targetlist,
 			  2 * cpu_operator_cost * log2(Max(child->plan_rows, 2.0)));
-	if (list_length(tlist) == list_length(child->targetlist))
+	if (result == NULL && list_length(tlist) == list_length(child->targetlist))
 		return &sort->plan;
-	result = makeNode(Result);
+	if (result == NULL)
+		result = makeNode(Result);
 	put_above(&result->plan, &sort->plan, tlist, cpu_tuple_cost);
 	return &result->plan;
 }

@@ -109,7 +109,7 @@ static bool
 read_batch(ScanNode *node)
 {
 	LbAnswer   *a = &node->answer;
-	bool		empty;
+	bool		empty = false;
 	const LbDefinition *defn;
 
 	memset(&node->members, 0, sizeof(LbMemberList));

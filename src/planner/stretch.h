@@ -33,6 +33,13 @@ typedef struct LbStretch
 	int			estimated;		/* places of the range when that was planned */
 } LbStretch;
 
+/* Whether no place is left, whatever the range is. */
+static inline bool
+lb_stretch_is_empty(const LbStretch *stretch)
+{
+	return !stretch->all && stretch->max_rows == 0;
+}
+
 /* Their members, in the order in which the stretch counts. */
 typedef struct LbMemberList
 {

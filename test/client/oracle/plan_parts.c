@@ -218,6 +218,47 @@ put_not_null(Question *q, const Column *c)
 	fputs(" IS NOT NULL", q->f);
 }
 
+/* A condition that does not depend on the row. */
+static void
+put_once(Question *q)
+{
+	static const char *const conditions[] = {
+		"(SELECT true)", "current_setting('lbt.none', true) IS NULL",
+		"now() > '-infinity'", "(SELECT NULL::bool)",
+		"(now() = 'infinity' OR (SELECT true))"
+	};
+
+	put_and(q);
+	if (percent(60) && q->nparams < MAX_PARAMS)
+	{
+		put_param(q, "integer",
+				  percent(10) ? "NULL" : keep(format("%d", rnd(8))));
+		fputs(percent(50) ? " > 0" : " IS NOT NULL", q->f);
+	}
+	else
+		fputs(ANY(conditions), q->f);
+}
+
+/* A condition unless its parameter is null. */
+static void
+put_optional(Question *q, const Column *c, const char *operator,
+			 const char *type, const char *text)
+{
+	put_and(q);
+	fputs("(", q->f);
+	put_param(q, type, text);
+	fputs(percent(50) ? " IS NULL OR " : " IS NULL OR (SELECT false) OR ", q->f);
+	put_column(q, c);
+	fprintf(q->f, " %s $%d)", operator, q->nparams);
+}
+
+/* The rows may be those of all boards, which have no order together. */
+static bool
+has_no_order(const Question *q)
+{
+	return q->form->node != NULL && strcmp(q->form->node, "Aggregate") == 0;
+}
+
 /* The condition on the board column. */
 void
 put_group(Question *q)
@@ -225,6 +266,13 @@ put_group(Question *q)
 	const Table *t = q->table;
 	char	   *text = literal(q->value);
 
+	if (percent(8) && q->nparams < MAX_PARAMS)
+	{
+		put_optional(q, &t->group, "=", t->group.type->base,
+					 has_no_order(q) && percent(30) ? "NULL" : text);
+		free(text);
+		return;
+	}
 	put_and(q);
 	if (strcmp(t->group.type->base, "boolean") == 0 && percent(40))
 	{
@@ -307,6 +355,8 @@ put_board(Question *q)
 
 	if (q->value != NULL && missing != nkey)
 		put_group(q);
+	if (percent(6))
+		put_once(q);
 	for (int i = 0; i < nkey; i++)
 	{
 		if (i != missing && !(all && percent(90)) &&
@@ -326,6 +376,14 @@ put_board(Question *q)
 void
 put_comparison(Question *q, const Column *c)
 {
+	if (percent(8) && q->nparams < MAX_PARAMS)
+	{
+		const char *type;
+		const char *text = any_operand(c, &type);
+
+		put_optional(q, c, any_operator(), type, percent(30) ? "NULL" : text);
+		return;
+	}
 	put_and(q);
 	switch (rnd(8))
 	{
@@ -411,6 +469,7 @@ put_array(Question *q, const Column *c)
 						   percent(10) ? "NULL" : value(c->type, rnd(22)),
 						   i > 1 ? ", " : ""));
 	text = keep(format("%s]", text));
+
 	if (percent(30) && q->nparams < MAX_PARAMS)
 		put_param(q, type, percent(5) ? "NULL" : text);
 	else
