@@ -300,8 +300,10 @@ add_aggref(Match *match, const Aggref *agg)
 							 filter ? match->both.conds : NIL);
 	match->filter_operands = lappend(match->filter_operands,
 									 filter ? match->both.operands : NIL);
+
+	/* LIMIT counts rows without a score, too. */
 	if (!lb_quals_imply_board(source, match->defn, &match->both,
-							  match->score_null))
+							  match->score_null && !match->rows->limited))
 		return false;
 	match->quals.complete |= match->both.complete;
 	return (!match->distinct || lb_limits_score_only(match->both.conds));
@@ -409,11 +411,12 @@ make_private(const Match *match)
 	private = lappend(private, match->aggs);
 	private = lappend(private, match->filters);
 	if (rows->subquery == NULL)
-		return lappend(lappend(private, NIL), NIL);
+		return list_concat(private, list_make3(NIL, NIL, NIL));
 	private = lappend(private,
 					  list_make1_oid(planner_rt_fetch(rows->source.rel->relid,
 													  rows->source.root)->relid));
-	return lappend(private, lb_agg_rows_quals(rows));
+	private = lappend(private, lb_agg_rows_quals(rows));
+	return lappend(private, rows->limited ? list_make1_int(true) : NIL);
 }
 
 /*

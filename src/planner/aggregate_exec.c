@@ -62,6 +62,8 @@ typedef struct AggNode
 	Asked	   *aggs;
 	LbRange		range;
 	LbPageLimit limit;			/* of a subquery */
+	bool		limited;		/* it leaves rows, which are counted */
+	LbStretch	rows;			/* those, for a scan */
 } AggNode;
 
 /* The range, under the lock; view is NULL if the board has no rows. */
@@ -116,16 +118,16 @@ evaluate_place(const LbDefinition *defn, Asked *agg, ExprContext *context)
 }
 
 /*
- * Whether the subquery's LIMIT and OFFSET leave out no rows.
+ * Evaluate the subquery's LIMIT and OFFSET.  Returns false if the child must be
+ * run.
  */
 static bool
-has_all_rows(const AggNode *node)
+evaluate_limit(AggNode *node)
 {
-	LbStretch	rows;
-
 	return lb_limit_evaluate(&node->limit,
-							 node->answer.css.ss.ps.ps_ExprContext, &rows) &&
-		rows.all && rows.skip == 0;
+							 node->answer.css.ss.ps.ps_ExprContext,
+							 &node->rows) &&
+		(node->limited || (node->rows.all && node->rows.skip == 0));
 }
 
 /*
@@ -291,12 +293,22 @@ rows_in(const LbDefinition *defn, const LbView *view, const LbRange *range)
 	return rows;
 }
 
+/* Leave those that LIMIT and OFFSET leave. */
+static void
+limit_rows(Rows *rows, const LbStretch *limit)
+{
+	rows->before += Min((uint64) limit->skip, rows->upto - rows->before);
+	if (!limit->all)
+		rows->upto = Min(rows->upto, rows->before + limit->max_rows);
+}
+
 /* Fill in all results.  Under the lock, unless view is NULL. */
 static void
 take_all(AggNode *node, const LbDefinition *defn, const LbView *view)
 {
 	Rows		rows = rows_in(defn, view, &node->range);
 
+	limit_rows(&rows, &node->rows);
 	for (int i = 0; i < node->naggs; i++)
 	{
 		Asked	   *agg = &node->aggs[i];
@@ -338,13 +350,13 @@ static const LbDefinition *
 answer(AggNode *node)
 {
 	LbAnswer   *a = &node->answer;
-	bool		all = has_all_rows(node);
-	bool		empty = false;
+	bool		valid = evaluate_limit(node);
+	bool		empty = valid && lb_stretch_is_empty(&node->rows);
 	const LbDefinition *defn = lb_answer_prepare(a, &empty);
 
 	if (defn == NULL)
 		return NULL;
-	if (!all || !evaluate(node, defn, empty))
+	if (!valid || !evaluate(node, defn, empty))
 	{
 		lb_answer_refuse(a, LB_CAUSE_LIMIT);
 		return NULL;
@@ -464,6 +476,7 @@ begin_aggregate(CustomScanState *css, EState *estate, int eflags)
 	lb_answer_begin(css, estate, eflags);
 	lb_check_functions(list_nth(scan->custom_private, LB_AGG_QUALS));
 	lb_limit_begin(&node->limit, &node->answer, LB_AGG_LIMIT);
+	node->limited = list_nth(scan->custom_private, LB_AGG_LIMITED) != NIL;
 	node->nconds = list_length(conds);
 	node->conds = lb_init_conds(conds, list_nth(scan->custom_exprs, LB_AGG_COND_OPERANDS),
 								&css->ss.ps);

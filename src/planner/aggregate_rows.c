@@ -9,6 +9,9 @@
  * does it pull up one that has OFFSET 0, as in SELECT max(score) FROM (SELECT
  * score FROM player OFFSET $1) s.
  *
+ * SELECT count(*) FROM (SELECT 1 FROM player LIMIT 1000) s counts up to a
+ * limit, and it does not matter which rows these are.
+ *
  * Such a subquery returns the rows of its table as they are, and computes
  * nothing.  So the aggregates and quals of the query are those of a query on
  * the table, with columns of the table in the place of columns of the
@@ -23,6 +26,7 @@
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
+#include "utils/fmgroids.h"
 
 #include "planner/aggregate_rows.h"
 #include "planner/columns.h"
@@ -84,22 +88,53 @@ is_number(const Const *rows)
 		DatumGetInt64(rows->constvalue) != 0;
 }
 
-/*
- * Whether a subquery returns all rows that satisfy its quals, unless OFFSET is
- * found to leave some out when it runs.
- */
+/* Whether a subquery returns rows of its table as they are. */
 static bool
 returns_table(const PlannerInfo *subroot, const LbSource *source)
 {
 	const Query *query = subroot->parse;
-	const Const *limit = (const Const *) query->limitCount;
-	const Const *offset = (const Const *) query->limitOffset;
 
 	return lb_returns_rows(subroot) && !query->hasWindowFuncs &&
 		subroot->init_plans == NIL && computes_nothing(query->targetList) &&
-		(limit == NULL || (IsA(limit, Const) && limit->constisnull)) &&
-		(offset == NULL || !is_number(offset)) &&
-		lb_is_operand(source, (Node *) offset);
+		lb_is_operand(source, query->limitCount) &&
+		lb_is_operand(source, query->limitOffset);
+}
+
+/* Whether aggregates only count rows, so that any rows will do. */
+static bool
+only_count(const List *aggrefs)
+{
+	ListCell   *lc;
+
+	foreach(lc, aggrefs)
+	{
+		const Aggref *agg = (const Aggref *) lfirst(lc);
+
+		if (!IsA(agg, Aggref) || agg->aggfilter != NULL ||
+			agg->aggdistinct != NIL ||
+			(agg->aggfnoid != F_COUNT_ && agg->aggfnoid != F_COUNT_ANY))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Whether the aggregates can be over the rows that LIMIT and OFFSET of the
+ * subquery leave.  They are those that satisfy the subquery's quals, so there
+ * are no others.
+ */
+static bool
+allows_limit(const RelOptInfo *input, LbAggRows *rows)
+{
+	const Query *query = rows->subquery;
+	const Const *limit = (const Const *) query->limitCount;
+	const Const *offset = (const Const *) query->limitOffset;
+
+	rows->limited = query->limitOption == LIMIT_OPTION_COUNT &&
+		input->baserestrictinfo == NIL && only_count(rows->aggrefs);
+	return rows->limited ||
+		((limit == NULL || (IsA(limit, Const) && limit->constisnull)) &&
+		 (offset == NULL || !is_number(offset)));
 }
 
 /*
@@ -151,7 +186,7 @@ lb_find_agg_rows(PlannerInfo *root, RelOptInfo *input, List *aggrefs,
 	rows->clauses = list_copy(rows->source.rel->baserestrictinfo);
 	rows->aggrefs = (List *) replace_columns((Node *) aggrefs, &columns);
 	return add_quals(root, input, &columns, &rows->clauses) &&
-		!columns.failed;
+		!columns.failed && allows_limit(input, rows);
 }
 
 List *

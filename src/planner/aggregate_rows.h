@@ -22,13 +22,15 @@ typedef struct LbAggRows
 	List	   *clauses;		/* quals on it, clauses or RestrictInfos */
 	List	   *aggrefs;		/* the aggregates, of the table's columns */
 	const Query *subquery;		/* or NULL: the table itself */
+	bool		limited;		/* the aggregates count the rows that LIMIT
+								 * and OFFSET of the subquery leave */
 } LbAggRows;
 
 /*
  * Find the rows that aggregates are over, aggrefs, of which input computes the
  * columns.  Returns false if they are no rows of one table with boards.  A
  * subquery may have an OFFSET that is known only when the query runs: if it
- * leaves out rows, the answer is another one.  Fills in *rows, palloc'd.  Can
+ * leaves out rows, the answer is another one, unless rows->limited is set.  Fills in *rows, palloc'd.  Can
  * raise what a catalog lookup can raise.
  */
 extern bool lb_find_agg_rows(PlannerInfo *root, RelOptInfo *input,

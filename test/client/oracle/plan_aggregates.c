@@ -285,6 +285,34 @@ make_in_union(Question *q)
 	fputs(" UNION ALL SELECT 1", q->f);
 }
 
+/* It does not matter which rows a limit leaves, as far as they are counted. */
+void
+make_limited_count(Question *q)
+{
+	const Column *key = key_column(q->table, rnd(key_columns(q->table)));
+
+	fputs(percent(60) ? "SELECT count(*)" : percent(50) ? "SELECT count(*), count(s.x)" :
+		  "SELECT count(s.x) > 0, count(1)", q->f);
+	fputs(" FROM (SELECT ", q->f);
+	if (percent(50))
+		fputs("1", q->f);
+	else
+		put_column(q, key);
+	fputs(" AS x", q->f);
+	put_rows(q, RANGE_ANY);
+	if (percent(30))
+	{
+		fputs(" ORDER BY ", q->f);
+		put_column(q, key);
+	}
+	put_limit(q);
+	fputs(") AS s", q->f);
+	if (percent(5))
+		fputs(" WHERE s.x IS NOT NULL", q->f);
+	if (percent(10))
+		fprintf(q->f, " HAVING count(*) > %d", rnd(members));
+}
+
 void
 make_exists(Question *q)
 {

@@ -25,6 +25,7 @@ const Form	forms[] = {
 	{"aggregates for each value", make_per_value, "Aggregate", false, false},
 	{"aggregates in a WITH query", make_in_cte, "Aggregate", false, false},
 	{"aggregates in a set operation", make_in_union, "Aggregate", false, false},
+	{"count up to a limit", make_limited_count, "Aggregate", false, false},
 	{"EXISTS", make_exists, "Aggregate", false, false},
 	{"aggregates that no board knows", make_other_aggregate, NULL, false, false},
 	{"UPDATE with aggregates", make_update, "Aggregate", false, true},
