@@ -36,9 +36,22 @@ reads_plainly(const PlannerInfo *root, const RelOptInfo *rel,
 		rte->relkind != RELKIND_PARTITIONED_TABLE)
 		return false;
 	return rte->inh == (rte->relkind == RELKIND_PARTITIONED_TABLE) &&
-		rte->tablesample == NULL && rte->securityQuals == NIL &&
-		root->rowMarks == NIL &&
+		rte->tablesample == NULL && root->rowMarks == NIL &&
 		!bms_is_member(rel->relid, root->all_result_relids);
+}
+
+/* Whether the query has quals of policies.  One that is true is gone. */
+static bool
+has_policies(const RangeTblEntry *rte)
+{
+	ListCell   *lc;
+
+	foreach(lc, rte->securityQuals)
+	{
+		if (lfirst(lc) != NIL)
+			return true;
+	}
+	return false;
 }
 
 static Bitmapset *
@@ -80,6 +93,7 @@ lb_find_source(PlannerInfo *root, RelOptInfo *rel, LbSource *source)
 	/* The array is valid only until lb_board is read again. */
 	source->root = root;
 	source->rel = rel;
+	source->secured = has_policies(rte);
 	source->defns = palloc(n * sizeof(LbDefinition *));
 	memcpy(source->defns, defns, n * sizeof(LbDefinition *));
 	source->ndefns = 0;

@@ -19,6 +19,8 @@ typedef struct LbSource
 {
 	PlannerInfo *root;
 	RelOptInfo *rel;
+	bool		secured;		/* some of its quals are policies': see
+								 * lb_sort_quals() */
 	Bitmapset  *not_null;		/* columns declared NOT NULL */
 	LbDefinition **defns;		/* those that can have an index, resolved */
 	int			ndefns;
@@ -26,8 +28,8 @@ typedef struct LbSource
 
 /*
  * Whether a base relation of a query, or a member of one, is a table with
- * boards, whose rows the query reads as a board has them: without a sample,
- * policies or row locks, and not to write them.  On a standby there are no
+ * boards, whose rows the query reads as a board has them: without a sample or
+ * row locks, and not to write them.  On a standby there are no
  * boards, and none are found while another transaction has lb_board locked:
  * nothing waits for it.  Fills in *source, palloc'd.  The definitions may
  * become stale as any do, and their memory stays until the end of the

@@ -18,6 +18,7 @@
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "utils/lsyscache.h"
 
@@ -331,6 +332,22 @@ is_range(const LbDefinition *defn, LbQuals *quals)
 	return true;
 }
 
+/*
+ * Whether a qual may be one of a policy.  PostgreSQL gives these a level below
+ * that of the query's own.
+ */
+static bool
+is_policy(const LbSource *source, const RestrictInfo *info)
+{
+	return source->secured && IsA(info, RestrictInfo) &&
+		info->security_level < source->root->qual_security_level;
+}
+
+/*
+ * A policy may say which board it is, so that the rows that it hides are on
+ * other boards, or that there are no rows.  Of other policies a node, or
+ * another qual, might see rows that are hidden.
+ */
 bool
 lb_sort_quals(const LbSource *source, const LbDefinition *defn,
 			  List *clauses, LbQuals *quals, List **others)
@@ -341,6 +358,8 @@ lb_sort_quals(const LbSource *source, const LbDefinition *defn,
 	foreach(lc, clauses)
 	{
 		Expr	   *clause = (Expr *) lfirst(lc);
+		bool		policy = is_policy(source, lfirst(lc));
+		const Expr *board = quals->board;
 
 		if (IsA(clause, RestrictInfo))
 			clause = ((RestrictInfo *) clause)->clause;
@@ -350,8 +369,13 @@ lb_sort_quals(const LbSource *source, const LbDefinition *defn,
 			continue;
 		}
 		if (add_qual(source, defn, clause, clauses, quals))
+		{
+			if (policy && (quals->board == board ||
+						   contain_leaked_vars((Node *) clause)))
+				return false;
 			continue;
-		if (others == NULL)
+		}
+		if (others == NULL || policy)
 			return false;
 		*others = lappend(*others, lfirst(lc));
 	}

@@ -44,7 +44,8 @@ typedef struct LbQuals
  * Sort the quals of a query, clauses or RestrictInfos, into *quals.  Returns
  * false if one of them is no qual on the board's columns by which a range of
  * the board's order follows.  With others, those on other columns are added to
- * that list instead.
+ * that list instead; but not those of policies, which say which board it is,
+ * or do not depend on the row.
  */
 extern bool lb_sort_quals(const LbSource *source, const LbDefinition *defn,
 						  List *clauses, LbQuals *quals, List **others);

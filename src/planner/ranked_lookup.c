@@ -226,6 +226,16 @@ lb_find_lookup(const LbRanked *match, List *infos, LbLookup *best)
 	return OidIsValid(best->index);
 }
 
+/*
+ * Whether quals of the query above must not see all rows of the table, in
+ * which an index looks.
+ */
+static bool
+has_barrier(const LbRanked *match)
+{
+	return match->rte->security_barrier || match->source.secured;
+}
+
 List *
 lb_usable_infos(const LbRanked *match, List *infos)
 {
@@ -238,7 +248,7 @@ lb_usable_infos(const LbRanked *match, List *infos)
 
 		if (!info->pseudoconstant &&
 			restriction_is_securely_promotable(info, match->rel) &&
-			(!match->rte->security_barrier ||
+			(!has_barrier(match) ||
 			 !contain_leaked_vars((Node *) info->clause)))
 			result = lappend(result, info);
 	}

@@ -129,6 +129,25 @@ may_sort(const LbSource *source, const LbDefinition *defn)
 	return false;
 }
 
+/*
+ * PostgreSQL evaluates quals that do not depend on the row above the scan,
+ * unless they are those of a policy.
+ */
+static void
+leave_gating_quals(Match *match)
+{
+	ListCell   *lc;
+
+	foreach(lc, match->source->rel->baserestrictinfo)
+	{
+		const RestrictInfo *info = lfirst_node(RestrictInfo, lc);
+
+		if (info->pseudoconstant)
+			match->quals.one_time = list_delete_ptr(match->quals.one_time,
+													info->clause);
+	}
+}
+
 static bool
 match_board(Match *match, const LbSource *source, LbDefinition *defn)
 {
@@ -149,9 +168,7 @@ match_board(Match *match, const LbSource *source, LbDefinition *defn)
 		 (lb_may_be_page(source) || lb_may_be_ranked_page(source))) ||
 		lb_is_volatile(source->root, extract_actual_clauses(match->others, false)))
 		return false;
-
-	/* PostgreSQL evaluates them above the scan of a table. */
-	match->quals.one_time = NIL;
+	leave_gating_quals(match);
 	match->index = lb_member_index(source, defn);
 	if (!OidIsValid(match->index) || !find_keys(match))
 		return false;
