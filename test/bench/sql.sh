@@ -133,19 +133,34 @@ prewarm player player_pkey rival rival_score friend friend_pkey
 
 say "boards"
 sql -o /dev/null <<-'END'
-	SELECT lb_create_board('global', 'player',
+	SELECT lb_create_board('player', 'player',
 		rank_by => 'score DESC, updated_at ASC');
 	SELECT lb_create_board('ten', 'ten');
 	SELECT lb_wait_ready(NULL);
 	CREATE VIEW ranked AS
 		SELECT p.*, rank() OVER (ORDER BY score DESC) FROM player p;
+
+	-- The default tables.  Their rows are ranked, but queries do not say so.
+	SELECT lb_create_tables();
+	ALTER TABLE player_scores DISABLE TRIGGER leaderboard_capture;
+	INSERT INTO player_scores (player_id, score, updated_at)
+	SELECT player_id, score, updated_at FROM player;
+	ALTER TABLE player_scores ENABLE ALWAYS TRIGGER leaderboard_capture;
+	SELECT lb_wait_ready(NULL);
+	CREATE VIEW ranked_scores AS
+		SELECT s.*, rank() OVER (ORDER BY score DESC) FROM player_scores s;
+	VACUUM (FREEZE, ANALYZE) player_scores;
 END
+prewarm player_scores player_scores_pkey
 
 # What in_turns() takes: {m} is a random player, {s} a random score.
 declare -A text=(
 	[count]='SELECT count(*) FROM player WHERE score > {s}'
 	[key]='SELECT score, name FROM player WHERE player_id = {m}'
 	[rank]='SELECT rank, score, name FROM ranked WHERE player_id = {m}'
+	[default_count]='SELECT count(*) + 1 FROM player_scores WHERE score > {s}'
+	[default_key]='SELECT score, updated_at FROM player_scores WHERE player_id = {m}'
+	[default_rank]='SELECT rank, score, updated_at FROM ranked_scores WHERE player_id = {m}'
 	[deep]="SELECT * FROM player ORDER BY score DESC, updated_at
 		LIMIT 20 OFFSET $((size * 9 / 10))"
 	[anywhere]="SELECT * FROM player ORDER BY score DESC, updated_at
@@ -162,7 +177,7 @@ declare -A text=(
 for s in "${!text[@]}"; do
 	v=$(sql -Atc "EXPLAIN ${text[$s]//\{?\}/7}")
 	case $s in
-		count | rank | deep | anywhere | joined) [[ $v = *'Custom Scan (Leaderboard'* ]] ;;
+		count | rank | default_count | default_rank | deep | anywhere | joined) [[ $v = *'Custom Scan (Leaderboard'* ]] ;;
 		*) [[ $v != *Leaderboard* ]] ;;
 	esac || die "the plan of \"$s\" is not as expected: $v"
 done
@@ -177,6 +192,13 @@ ratio_row '`count(*)` above a score, against a row by primary key' \
 	count key /s 0.8
 ratio_row 'rank, score and name of a view by primary key, against score and name of the table' \
 	rank key /s 0.6
+
+say "default tables"
+turns "default_count,default_rank,default_key in_turns default_count default_rank default_key"
+ratio_row '`count(*) + 1` of the default table, without `ranked`, against a row by primary key' \
+	default_count default_key /s 0.8
+ratio_row 'rank and score of a view of the default table, without `ranked`, likewise' \
+	default_rank default_key /s 0.6
 
 say "pages"
 turns "deep,anywhere,first in_turns deep anywhere first"
