@@ -145,7 +145,6 @@ SELECT query, lbt.nodes(query) FROM unnest(ARRAY[
 	'SELECT count(*) FROM country_player WHERE ok',
 	'SELECT count(*) FROM country_player WHERE country > ''FR'' AND ok',
 	'SELECT count(*) FROM country_player WHERE country = ''FR'' AND NOT ok',
-	'SELECT count(*) FROM country_player WHERE country IN (''FR'', ''JP'') AND ok',
 	'SELECT count(*) FROM country_player WHERE country = ''FR'' AND ok AND points > 3::float8',
 	'SELECT count(*) FROM speed',
 	'SELECT rank(3) WITHIN GROUP (ORDER BY seconds) FROM speed'

@@ -45,6 +45,7 @@
 #include "planner/aggregate_rows.h"
 #include "planner/answer.h"
 #include "planner/page_limit.h"
+#include "planner/several.h"
 #include "util/compat.h"
 
 /* What is known of a query while its aggregates are looked at. */
@@ -53,6 +54,8 @@ typedef struct Match
 	const LbAggRows *rows;
 	const LbSource *source;		/* their table */
 	LbDefinition *defn;
+	LbSeveral	several;		/* the clause for several boards ... */
+	List	   *clauses;		/* ... and the others */
 	LbQuals		quals;
 	List	   *aggs;			/* lists, see aggregate_exec.h */
 	List	   *operands;		/* a list of expressions for each */
@@ -242,10 +245,19 @@ add_ordered(Match *match, const Aggref *agg)
 		add_agg(match, kind, reverse, types, agg->aggdirectargs);
 }
 
+/* Aggregates of several boards that follow from those of each. */
+static bool
+adds_up(const Aggref *agg)
+{
+	return !AGGKIND_IS_ORDERED_SET(agg->aggkind) && agg->aggdistinct == NIL;
+}
+
 /* One of the aggregates that a board answers, whatever its rows are. */
 static bool
 add_kind(Match *match, const Aggref *agg)
 {
+	if (match->several.clause != NULL && !adds_up(agg))
+		return false;
 	if (AGGKIND_IS_ORDERED_SET(agg->aggkind))
 		return add_ordered(match, agg);
 	if (agg->aggfnoid == F_COUNT_)
@@ -275,6 +287,26 @@ raise_nothing(const List *operands)
 }
 
 /*
+ * lb_sort_quals().  The clause for several boards takes the place of the one
+ * that says which board it is.
+ */
+static bool
+sort_quals(const Match *match, List *clauses, LbQuals *quals)
+{
+	const LbSeveral *several = &match->several;
+
+	if (!lb_sort_quals(match->source, match->defn, clauses, quals, NULL))
+		return false;
+	if (several->clause == NULL)
+		return true;
+	if (quals->board != NULL)
+		return false;
+	quals->board = several->clause;
+	quals->not_null = bms_add_member(quals->not_null, several->attno);
+	return true;
+}
+
+/*
  * Whether a board answers an aggregate.  With FILTER, the aggregate has a
  * range of its own in the board of the query.
  */
@@ -283,13 +315,13 @@ add_aggref(Match *match, const Aggref *agg)
 {
 	const LbSource *source = match->source;
 	bool		filter = agg->aggfilter != NULL;
-	List	   *clauses = match->rows->clauses;
+	List	   *clauses = match->clauses;
 
 	if (filter)
 		clauses = list_concat_copy(clauses, make_ands_implicit(agg->aggfilter));
 	match->score_null = match->distinct = false;
 	if (agg->agglevelsup != 0 ||
-		!lb_sort_quals(source, match->defn, clauses, &match->both, NULL) ||
+		!sort_quals(match, clauses, &match->both) ||
 		!equal(match->both.board, match->quals.board) ||
 		list_length(match->both.one_time) !=
 		list_length(match->quals.one_time) ||
@@ -319,8 +351,10 @@ match_board(Match *match, const LbAggRows *rows, LbDefinition *defn)
 	match->rows = rows;
 	match->source = &rows->source;
 	match->defn = defn;
-	if (!lb_sort_quals(match->source, defn, rows->clauses, &match->quals,
-					   NULL))
+	lb_find_several(match->source, defn, rows->clauses, &match->several,
+					&match->clauses);
+	if (!sort_quals(match, match->clauses, &match->quals) ||
+		(match->several.clause != NULL && rows->limited))
 		return false;
 	foreach(lc, rows->aggrefs)
 	{
@@ -388,7 +422,9 @@ set_cost(const LbSource *source, const Match *match, CustomPath *path,
 		 const Path *child)
 {
 	double		members = Max(source->rel->tuples, 1.0);
-	int			descents = 2 + 2 * list_length(match->aggs);
+	int			boards = match->several.clause == NULL ? 1 :
+		lb_estimate_several(&match->several);
+	double		descents = (2.0 + 2 * list_length(match->aggs)) * boards;
 	QualCost	operands;
 
 	cost_qual_eval(&operands, match->operands, source->root);
@@ -407,6 +443,8 @@ make_private(const Match *match)
 	const LbAggRows *rows = match->rows;
 	List	   *private = lb_answer_private(match->defn, &match->quals);
 
+	private = lappend(private, match->several.clause == NULL ? NIL :
+					  list_make1_oid(match->several.type));
 	private = lappend(private, match->quals.conds);
 	private = lappend(private, match->aggs);
 	private = lappend(private, match->filters);
@@ -432,6 +470,8 @@ make_exprs(const Match *match)
 	if (subquery != NULL)
 		exprs = list_make5(NIL, NIL, NIL, list_nth(exprs, LB_EXPRS_VALUE),
 						   list_nth(exprs, LB_EXPRS_ONE_TIME));
+	exprs = lappend(exprs, match->several.clause == NULL ? NIL :
+					list_make1(copyObject(match->several.array)));
 	exprs = lappend(exprs, copyObject(match->quals.operands));
 	exprs = lappend(exprs, copyObject(match->operands));
 	exprs = lappend(exprs, copyObject(match->filter_operands));

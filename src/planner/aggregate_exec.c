@@ -10,6 +10,10 @@
  * has a place in the order, and so ranks as many rows of the range as are
  * before it.
  *
+ * Of several boards one after the other is asked, in the same snapshot.  Counts
+ * are added up, and of their first or last scores there is one that is first or
+ * last of all.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -20,6 +24,7 @@
 #include "commands/explain_format.h"
 #endif
 #include "executor/executor.h"
+#include "miscadmin.h"
 #include "utils/lsyscache.h"
 
 #include "boards/live.h"
@@ -27,6 +32,7 @@
 #include "planner/answer.h"
 #include "planner/page_limit.h"
 #include "planner/range.h"
+#include "planner/several.h"
 
 /* An aggregate of the node. */
 typedef struct Asked
@@ -48,6 +54,8 @@ typedef struct Asked
 	bool		is_real;		/* real */
 	int64		number;
 	double		real;
+	bool		total_isnull;	/* of several boards: the result so far */
+	int64		total;
 } Asked;
 
 typedef struct AggNode
@@ -64,6 +72,8 @@ typedef struct AggNode
 	LbPageLimit limit;			/* of a subquery */
 	bool		limited;		/* it leaves rows, which are counted */
 	LbStretch	rows;			/* those, for a scan */
+	Oid			values_type;	/* of the values of several boards, */
+	ExprState  *values;			/* an array; or NULL */
 } AggNode;
 
 /* The range, under the lock; view is NULL if the board has no rows. */
@@ -345,6 +355,108 @@ is_sure(const AggNode *node, const LbDefinition *defn)
 	return true;
 }
 
+/*
+ * Answer from the index of the target's board.  Returns false if the child
+ * must be run.
+ */
+static bool
+answer_board(AggNode *node)
+{
+	LbAnswer   *a = &node->answer;
+
+	if (!lb_answer_lock(a, node->distinct))
+		return false;
+	take_all(node, a->access.target.defn, &a->access.view);
+	if (!is_sure(node, a->access.target.defn))
+	{
+		lb_answer_refuse_locked(a, LB_CAUSE_LIMIT);
+		return false;
+	}
+	lb_answer_unlock(a);
+	return true;
+}
+
+/* Whether a score comes before another one in the board's order. */
+static bool
+comes_before(const LbDefinition *defn, int64 a, int64 b)
+{
+	bool		descending = lb_score_column(defn)->descending;
+
+	return lb_directed(a, descending) < lb_directed(b, descending);
+}
+
+/* Add the results of a board to those of the ones before it. */
+static void
+add_results(AggNode *node, const LbDefinition *defn)
+{
+	for (int i = 0; i < node->naggs; i++)
+	{
+		Asked	   *agg = &node->aggs[i];
+
+		if (!agg->is_score)
+			agg->total += agg->number;
+		else if (!agg->isnull &&
+				 (agg->total_isnull ||
+				  (agg->kind == LB_AGG_FIRST ?
+				   comes_before(defn, agg->number, agg->total) :
+				   comes_before(defn, agg->total, agg->number))))
+		{
+			agg->total_isnull = false;
+			agg->total = agg->number;
+		}
+		agg->isnull = false;
+	}
+}
+
+/* Answer from the indexes of several boards.  Likewise. */
+static bool
+answer_several(AggNode *node)
+{
+	LbAnswer   *a = &node->answer;
+	LbTarget   *target = &a->access.target;
+	Datum		values[LB_MAX_SEVERAL];
+	bool		isnull;
+	Datum		array = ExecEvalExpr(node->values, a->css.ss.ps.ps_ExprContext,
+									 &isnull);
+	int			n = isnull ? 0 :
+		lb_list_several(target, node->values_type, array, a->room, values);
+
+	if (n < 0)
+	{
+		lb_answer_refuse(a, LB_CAUSE_LIMIT);
+		return false;
+	}
+	for (int i = 0; i < node->naggs; i++)
+	{
+		node->aggs[i].total = 0;
+		node->aggs[i].total_isnull = node->aggs[i].is_score;
+	}
+	for (int i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+
+		/* They are one read. */
+		if (i > 0)
+		{
+			a->by_index--;
+			a->same_read = true;
+		}
+		(void) lb_set_target_value(target, lb_board_column(target->defn)->oid,
+								   &values[i], a->room);
+		if (!answer_board(node))
+			return false;
+		add_results(node, target->defn);
+	}
+	for (int i = 0; i < node->naggs; i++)
+	{
+		node->aggs[i].number = node->aggs[i].total;
+		node->aggs[i].isnull = node->aggs[i].total_isnull;
+	}
+	if (n == 0)
+		lb_answer_empty(a);
+	return true;
+}
+
 /* Answer from the index.  Returns NULL if the child must be run. */
 static const LbDefinition *
 answer(AggNode *node)
@@ -352,8 +464,10 @@ answer(AggNode *node)
 	LbAnswer   *a = &node->answer;
 	bool		valid = evaluate_limit(node);
 	bool		empty = valid && lb_stretch_is_empty(&node->rows);
-	const LbDefinition *defn = lb_answer_prepare(a, &empty);
+	const LbDefinition *defn;
 
+	lb_answer_new_read(a);
+	defn = lb_answer_prepare(a, &empty);
 	if (defn == NULL)
 		return NULL;
 	if (!valid || !evaluate(node, defn, empty))
@@ -367,17 +481,9 @@ answer(AggNode *node)
 		lb_answer_empty(a);
 		return defn;
 	}
-	if (!lb_answer_lock(a, node->distinct))
+	if (!(node->values == NULL ? answer_board(node) : answer_several(node)))
 		return NULL;
-	defn = a->access.target.defn;
-	take_all(node, defn, &a->access.view);
-	if (!is_sure(node, defn))
-	{
-		lb_answer_refuse_locked(a, LB_CAUSE_LIMIT);
-		return NULL;
-	}
-	lb_answer_unlock(a);
-	return defn;
+	return a->access.target.defn;
 }
 
 
@@ -468,6 +574,7 @@ begin_aggregate(CustomScanState *css, EState *estate, int eflags)
 	CustomScan *scan = (CustomScan *) css->ss.ps.plan;
 	const List *conds = list_nth(scan->custom_private, LB_AGG_CONDS);
 	const List *aggs = list_nth(scan->custom_private, LB_AGG_AGGS);
+	const List *values = list_nth(scan->custom_exprs, LB_AGG_VALUES);
 	const List *operands = list_nth(scan->custom_exprs, LB_AGG_AGG_OPERANDS);
 	const List *filters = list_nth(scan->custom_private, LB_AGG_FILTERS);
 	const List *filter_operands = list_nth(scan->custom_exprs,
@@ -477,6 +584,12 @@ begin_aggregate(CustomScanState *css, EState *estate, int eflags)
 	lb_check_functions(list_nth(scan->custom_private, LB_AGG_QUALS));
 	lb_limit_begin(&node->limit, &node->answer, LB_AGG_LIMIT);
 	node->limited = list_nth(scan->custom_private, LB_AGG_LIMITED) != NIL;
+	if (values != NIL)
+	{
+		node->values = ExecInitExpr(linitial(values), &css->ss.ps);
+		node->values_type =
+			linitial_oid(list_nth(scan->custom_private, LB_AGG_SEVERAL));
+	}
 	node->nconds = list_length(conds);
 	node->conds = lb_init_conds(conds, list_nth(scan->custom_exprs, LB_AGG_COND_OPERANDS),
 								&css->ss.ps);

@@ -46,15 +46,18 @@ enum
  */
 enum
 {
-	LB_AGG_CONDS = LB_PRIVATE_FIRST,	/* in custom_private: lb_make_cond()
-										 * each */
+	LB_AGG_SEVERAL = LB_PRIVATE_FIRST,	/* in custom_private: the type of the
+										 * values of several boards, or NIL */
+	LB_AGG_CONDS,				/* lb_make_cond() each */
 	LB_AGG_AGGS,
 	LB_AGG_FILTERS,				/* a list as LB_AGG_CONDS for each aggregate:
 								 * the quals of its rows, if it has FILTER */
 	LB_AGG_TABLE,				/* of a subquery: its table's OID, else NIL */
 	LB_AGG_QUALS,				/* and the quals, of table number 1 */
 	LB_AGG_LIMITED,				/* not empty: LbAggRows.limited */
-	LB_AGG_COND_OPERANDS = LB_EXPRS_FIRST,	/* in custom_exprs */
+	LB_AGG_VALUES = LB_EXPRS_FIRST, /* in custom_exprs: the array of these
+									 * values */
+	LB_AGG_COND_OPERANDS,
 	LB_AGG_AGG_OPERANDS,
 	LB_AGG_FILTER_OPERANDS,
 	LB_AGG_LIMIT				/* lb_limit_exprs() of a subquery */

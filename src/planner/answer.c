@@ -253,7 +253,10 @@ lb_answer_rescan(CustomScanState *node)
 		ExecReScan(child);
 }
 
-/* Find the board of a->access.target.defn.  Returns false if there is none. */
+/*
+ * Find the board of a->access.target.defn.  Returns false if there is none.  A
+ * node of several boards sets them itself.
+ */
 static bool
 find_value(LbAnswer *a)
 {
@@ -264,7 +267,7 @@ find_value(LbAnswer *a)
 	target->hash = 0;
 	target->stripe = 0;
 	target->prefix_len = 0;
-	if (lb_board_column(target->defn) == NULL)
+	if (a->value == NULL)
 		return true;
 	a->board_value = ExecEvalExpr(a->value, a->css.ss.ps.ps_ExprContext,
 								  &isnull);

@@ -83,13 +83,8 @@ add_board(LbQuals *quals, const LbUse *use, Expr *clause, Expr *value)
 	return true;
 }
 
-/*
- * Whether equal values of the board column have the same bytes.  If texts have
- * no collation, those of the two sides conflict, which is an error of the
- * query.
- */
-static bool
-is_plain_equality(Oid collation, Oid type)
+bool
+lb_is_plain_equality(Oid collation, Oid type)
 {
 	return OidIsValid(collation) ? get_collation_isdeterministic(collation) :
 		!type_is_collatable(type);
@@ -107,7 +102,7 @@ add_op(const LbSource *source, const LbDefinition *defn, OpExpr *op,
 		return false;
 	if (defn->columns[use->column].role == LB_ROLE_BOARD)
 		return found.order.strategy == BTEqualStrategyNumber &&
-			is_plain_equality(collation, use->type) &&
+			lb_is_plain_equality(collation, use->type) &&
 			add_board(quals, use, (Expr *) found.clause, found.operand);
 	if (!is_key_column(defn, use->column) || is_text_key(defn, use->column))
 		return false;

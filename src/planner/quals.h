@@ -69,6 +69,13 @@ extern bool lb_quals_imply_board(const LbSource *source, LbDefinition *defn,
 extern bool lb_limits_score_only(const List *conds);
 
 /*
+ * Whether equal values of the board column have the same bytes, under a
+ * collation.  If texts have none, those of the two sides conflict, which is an
+ * error of the query.  Can raise what a catalog lookup can raise.
+ */
+extern bool lb_is_plain_equality(Oid collation, Oid type);
+
+/*
  * A qual as range.h takes it: columns first .. first + list_length(types) - 1.
  */
 extern List *lb_make_cond(int first, int strategy, List *types);

@@ -73,17 +73,23 @@ board_literal(const Look *look)
 	return quoted;
 }
 
+const char *
+any_value(const Table *t)
+{
+	int			n = 0;
+
+	while (t->values[n] != NULL)
+		n++;
+	return t->values[rnd(n)];
+}
+
 Look
 any_look(const Table *t)
 {
 	Look		look = {.table = t};
-	int			n = 0;
 
-	if (t->values == NULL)
-		return look;
-	while (t->values[n] != NULL)
-		n++;
-	look.value = t->values[rnd(n)];
+	if (t->values != NULL)
+		look.value = any_value(t);
 	return look;
 }
 
@@ -422,9 +428,10 @@ count_lines(const char *text)
 {
 	int			n = text[0] != '\0';
 
-	while ((text = strchr(text, '\n')) != NULL)
+	while ((text = strchr(text, '\n')) !=NULL)
 	{
-		text++;
+		text	  ++;
+
 		n++;
 	}
 	return n;

@@ -230,6 +230,9 @@ extern const char *ranked_rows;
 extern char *literal(const char *s);
 extern char *board_literal(const Look *look);
 
+/* Any value of the board column of a family's table. */
+extern const char *any_value(const Table *t);
+
 /* A board of a table, for a family any one of its. */
 extern Look any_look(const Table *t);
 

@@ -313,6 +313,57 @@ make_limited_count(Question *q)
 		fprintf(q->f, " HAVING count(*) > %d", rnd(members));
 }
 
+/* An array of values of the board column, some of them more than once, or null. */
+static const char *
+any_values(const Table *t)
+{
+	const char *text = "ARRAY[";
+	int			n = rnd(6);
+
+	for (int i = 0; i < n; i++)
+	{
+		char	   *quoted = literal(any_value(t));
+
+		text = keep(format("%s%s%s", text, i > 0 ? ", " : "",
+						   percent(10) ? "NULL" : quoted));
+
+		free(quoted);
+	}
+	return keep(format("%s]::%s[]", text, t->group.type->base));
+}
+
+void
+make_several_boards(Question *q)
+{
+	const Table *t = q->table;
+
+	fputs("SELECT count(*), ", q->f);
+	if (percent(60))
+		put_end(q);
+	else if (percent(80))
+		put_count_column(q);
+	else
+		put_aggregate(q);
+	put_source(q);
+
+	/* The list instead of one value. */
+	q->value = NULL;
+	put_board(q);
+	if (t->values != NULL)
+	{
+		put_and(q);
+		put_column(q, &t->group);
+		fputs(" = ANY (", q->f);
+		if (percent(30) && q->nparams < MAX_PARAMS)
+			put_param(q, keep(format("%s[]", t->group.type->base)),
+					  any_values(t));
+		else
+			fputs(any_values(t), q->f);
+		fputs(")", q->f);
+	}
+	put_range(q, RANGE_ANY);
+}
+
 void
 make_exists(Question *q)
 {

@@ -26,6 +26,7 @@ const Form	forms[] = {
 	{"aggregates in a WITH query", make_in_cte, "Aggregate", false, false},
 	{"aggregates in a set operation", make_in_union, "Aggregate", false, false},
 	{"count up to a limit", make_limited_count, "Aggregate", false, false},
+	{"aggregates of several boards", make_several_boards, "Aggregate", false, false},
 	{"EXISTS", make_exists, "Aggregate", false, false},
 	{"aggregates that no board knows", make_other_aggregate, NULL, false, false},
 	{"UPDATE with aggregates", make_update, "Aggregate", false, true},

@@ -146,6 +146,7 @@ extern void make_per_value(Question *q);
 extern void make_in_cte(Question *q);
 extern void make_in_union(Question *q);
 extern void make_limited_count(Question *q);
+extern void make_several_boards(Question *q);
 extern void make_exists(Question *q);
 extern void make_other_aggregate(Question *q);
 
