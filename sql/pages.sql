@@ -115,6 +115,43 @@ FROM unnest(ARRAY[
 	'SELECT * FROM player ORDER BY score OFFSET 19990 FETCH FIRST 30 ROWS WITH TIES'
 ]) query;
 
+-- Computed columns, which raise an error for none of the rows before the page, by the
+-- types of their columns or by the scores that there are, or for some.
+SELECT lbt.plan('SELECT id, score + 1 FROM player ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 9000', 'ANALYZE');
+SELECT query, lbt.answered_by(query), lbt.result(query)
+FROM unnest(ARRAY[
+	'SELECT id, score + 1 AS a, score - 1 AS b, 1 - score AS c, score * 2 AS d, -score AS e FROM player ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 9000',
+	'SELECT id, score / 7 AS a, score % 7 AS b, score / -1 AS c, 100000 / (score + 1) AS d, score::smallint AS e FROM player ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 9000',
+	'SELECT id, level + 1 AS a, level * 1000 AS b, score::bigint * 1000000000000 AS c FROM player ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 9000',
+	'SELECT id, score::text AS a, score::numeric AS b, level::text AS c, (score + 1)::text AS d, coalesce(score + 1, level) AS e FROM player ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 9000',
+	'SELECT id, CASE WHEN score + 1 > 7 THEN 1000 - score END AS a, nullif(guild, 1) AS b, (guild / 3) + 5 AS c FROM player ORDER BY score, level, id DESC LIMIT 3 OFFSET 9000',
+	'SELECT id, score + NULL AS a, 1000 / (score + 1) AS quotient FROM player WHERE score < 500 ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 19',
+	'SELECT id, score * 2149634 AS a FROM player ORDER BY score, level, id DESC LIMIT 3 OFFSET 9',
+	'SELECT id, score * 2149634 AS a FROM player WHERE score < 999 ORDER BY score, level, id DESC LIMIT 3 OFFSET 9',
+	'SELECT id, score * 2149633 AS a FROM player ORDER BY score, level, id DESC LIMIT 3 OFFSET 9',
+	'SELECT id, (score - 40000)::smallint AS a FROM player ORDER BY score, level, id DESC LIMIT 3 OFFSET 9',
+	'SELECT id, 1 / (score - 999) AS a FROM player ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 9000',
+	'SELECT id, 1 / (score - 999) AS a FROM player WHERE score < 999 ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 9000',
+	'SELECT id FROM player ORDER BY score DESC, level DESC, id, 1 / (score - 5) LIMIT 3 OFFSET 9000',
+	'SELECT id, score + 1 AS a FROM player ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 20000',
+	'SELECT id, 1 / (score - 999) AS a FROM player ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 20000',
+	'SELECT id, 1 / (score - 999) AS a FROM player ORDER BY score DESC, level DESC, id LIMIT 0 OFFSET 7',
+	'SELECT id, 1 / (score - 999) AS a FROM player WHERE score > 5000 ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 7'
+]) query;
+
+-- A score that is the greatest integer comes and goes.
+SET plan_cache_mode = force_generic_plan;
+PREPARE plus_one(int) AS SELECT id, score + 1 AS more FROM player ORDER BY score DESC, level DESC, id LIMIT 2 OFFSET $1;
+SELECT lbt.answered_by('EXECUTE plus_one(5)'), lbt.result('EXECUTE plus_one(5)');
+BEGIN;
+UPDATE player SET score = 2147483647 WHERE id = 5;
+SELECT lbt.answered_by('EXECUTE plus_one(0)'), lbt.result('EXECUTE plus_one(0)'), lbt.result('EXECUTE plus_one(7)');
+UPDATE player SET score = 2147483646 WHERE id = 5;
+SELECT lbt.answered_by('EXECUTE plus_one(1)'), lbt.result('EXECUTE plus_one(0)'), lbt.result('EXECUTE plus_one(7)');
+ROLLBACK;
+DEALLOCATE plus_one;
+RESET plan_cache_mode;
+
 -- What is not.
 SELECT query, lbt.nodes(query) FROM unnest(ARRAY[
 	'SELECT id FROM player LIMIT 3 OFFSET 9000',
@@ -130,8 +167,14 @@ SELECT query, lbt.nodes(query) FROM unnest(ARRAY[
 	'SELECT id, (SELECT random() < 2 WHERE p.id > 0) FROM player p ORDER BY score LIMIT 3 OFFSET 9000',
 	'SELECT id, (SELECT (SELECT random() < q.id FROM country_player r WHERE r.id = q.id) FROM country_player q WHERE q.id = p.id) FROM player p ORDER BY score LIMIT 3 OFFSET 9000',
 	'SELECT id, (SELECT random() < 2) FROM player ORDER BY score LIMIT 3 OFFSET 9000',
-	'SELECT id, 1 / (score - 999) FROM player ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 9000',
-	'SELECT id FROM player ORDER BY score DESC, level DESC, id, 1 / (score - 5) LIMIT 3 OFFSET 9000',
+	'SELECT id, id + 1 FROM player ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 9000',
+	'SELECT id, length(name) + 1 FROM player ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 9000',
+	'SELECT id, score / level FROM player ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 9000',
+	'SELECT id, score * 1000000 * 1000000 FROM player ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 9000',
+	'SELECT id, score + 2147483647 FROM player ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 9000',
+	'SELECT id, score + length(current_setting(''work_mem'')) FROM player ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 9000',
+	'SELECT id, upper(name) FROM player ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 9000',
+	'SELECT id, score + 0.5 FROM player ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 9000',
 	'SELECT id, CASE score::numeric WHEN 10.0 ^ length(current_user) THEN 1 END FROM player ORDER BY score DESC LIMIT 3 OFFSET 9000',
 	'SELECT id, name::int FROM player ORDER BY score DESC LIMIT 3 OFFSET 9000',
 	'SELECT id, ARRAY[ARRAY[id], ARRAY[]::bigint[]] FROM player ORDER BY score DESC LIMIT 3 OFFSET 9000',

@@ -49,6 +49,7 @@ typedef struct Match
 	const LbDefinition *defn;
 	LbQuals		quals;
 	Oid			index;			/* finds a member's row */
+	bool		checks;			/* see lb_may_be_page() */
 	bool		reverse;		/* the board's order */
 	int			ncolumns;		/* columns of the key that are equal in rows
 								 * that the query's order leaves open */
@@ -134,7 +135,8 @@ match_board(Match *match, const LbSource *source, LbDefinition *defn)
 	memset(match, 0, sizeof(Match));
 	match->source = source;
 	match->defn = defn;
-	if (!lb_sort_quals(source, defn, source->rel->baserestrictinfo,
+	if (!lb_may_be_page(source, defn, &match->checks) ||
+		!lb_sort_quals(source, defn, source->rel->baserestrictinfo,
 					   &match->quals, NULL) ||
 		!lb_quals_imply_board(source, defn, &match->quals, false) ||
 		!match_order(match))
@@ -255,6 +257,7 @@ add_path_for(const Match *match, const FinalPathExtraData *limit,
 					  list_make5_int((int) match->index, match->reverse, ties,
 									 find_most(match, limit, child),
 									 (int) Min(PG_INT32_MAX, source->rel->rows)));
+	private = lappend(private, match->checks ? list_make1_int(true) : NIL);
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = final;
 	path->path.pathtarget = child->pathtarget;
@@ -289,16 +292,36 @@ has_system_columns(List *exprs, Index relid)
 	return false;
 }
 
+/*
+ * Whether the select list need not be computed for the rows before the page.
+ * If the scores decide that, the node will look at them.  A score of 1 is
+ * taken here, which is in range for most purposes, and a divisor.
+ */
+static bool
+may_limit(const LbSource *source, const LbDefinition *defn, bool *checks)
+{
+	PlannerInfo *root = source->root;
+	List	   *tlist = root->processed_tlist;
+	LbKnownColumn score = {defn->columns[0].attno, 1, 1};
+
+	*checks = false;
+	if (lb_may_limit(source, root, tlist, NULL))
+		return true;
+	*checks = true;
+	return lb_is_integer(defn->columns[0].oid) &&
+		lb_may_limit(source, root, tlist, &score);
+}
+
 bool
-lb_may_be_page(const LbSource *source)
+lb_may_be_page(const LbSource *source, const LbDefinition *defn,
+			   bool *checks)
 {
 	const PlannerInfo *root = source->root;
-	List	   *tlist = root->processed_tlist;
 
 	return root->sort_pathkeys != NIL && lb_returns_rows(root) &&
 		!root->parse->hasWindowFuncs && lb_only_rel(root) == source->rel &&
-		lb_may_limit(source, root, tlist) &&
-		!has_system_columns(tlist, source->rel->relid);
+		may_limit(source, defn, checks) &&
+		!has_system_columns(root->processed_tlist, source->rel->relid);
 }
 
 void
@@ -313,7 +336,7 @@ lb_add_page_path(PlannerInfo *root, RelOptInfo *final,
 		(rel = lb_only_rel(root)) == NULL || IS_DUMMY_REL(rel) ||
 		rel->rtekind != RTE_RELATION ||
 		planner_rt_fetch(rel->relid, root)->relkind != RELKIND_RELATION ||
-		!lb_find_source(root, rel, &source) || !lb_may_be_page(&source))
+		!lb_find_source(root, rel, &source))
 		return;
 	for (int i = 0; i < source.ndefns; i++)
 	{

@@ -38,6 +38,7 @@ typedef struct PageNode
 	LbCond	   *conds;
 	LbPageLimit limit;
 	Oid			index;
+	bool		checks;			/* whether the select list may raise an error */
 	bool		backward;		/* a cursor may go backward */
 	TupleTableSlot *row;
 
@@ -83,6 +84,30 @@ fetch_rows(PageNode *node, const LbDefinition *defn, const LbMemberList *members
 }
 
 /*
+ * Whether the select list raises no error for the rows before the page, since
+ * all scores of the range are between those at its ends.
+ */
+static bool
+is_safe(PageNode *node, const LbDefinition *defn, const LbMemberList *members)
+{
+	LbAnswer   *a = &node->answer;
+	bool		descending = lb_score_column(defn)->descending;
+	int64		first = lb_directed(members->ends[0], descending);
+	int64		last = lb_directed(members->ends[1], descending);
+	LbKnownColumn score = {
+		.attno = lb_score_column(defn)->attno,
+		.least = Min(first, last),
+		.greatest = Max(first, last)
+	};
+
+	if (!node->checks || node->stretch.skip == 0 || !members->has_ends ||
+		!lb_may_raise((Node *) a->css.ss.ps.plan->targetlist, &score))
+		return true;
+	lb_answer_retract(a, LB_CAUSE_LIMIT);
+	return false;
+}
+
+/*
  * Answer from the index, in the memory of the expression context.  Returns
  * false if the child must be run.
  */
@@ -114,6 +139,7 @@ answer(PageNode *node)
 	lb_find_range(defn, node->conds, node->nconds,
 				  a->css.ss.ps.ps_ExprContext, &node->stretch.range);
 	return lb_read_stretch(a, &node->stretch, &members) &&
+		is_safe(node, a->access.target.defn, &members) &&
 		fetch_rows(node, a->access.target.defn, &members);
 }
 
@@ -192,6 +218,8 @@ begin_page(CustomScanState *css, EState *estate, int eflags)
 	node->stretch.ties = list_nth_int(order, LB_PAGE_TIES);
 	node->stretch.most = list_nth_int(order, LB_PAGE_MOST);
 	node->stretch.estimated = list_nth_int(order, LB_PAGE_ESTIMATED);
+	node->checks = node->stretch.ends =
+		list_nth(scan->custom_private, LB_PAGE_CHECKS) != NIL;
 	node->backward = (eflags & EXEC_FLAG_BACKWARD) != 0;
 }
 

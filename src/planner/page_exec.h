@@ -33,6 +33,8 @@ enum
 	LB_PAGE_CONDS = LB_PRIVATE_FIRST,	/* in custom_private: lb_make_cond()
 										 * each */
 	LB_PAGE_ORDER,
+	LB_PAGE_CHECKS,				/* not empty: the select list may raise an
+								 * error, depending on the scores */
 	LB_PAGE_COND_OPERANDS = LB_EXPRS_FIRST, /* in custom_exprs */
 	LB_PAGE_LIMIT				/* lb_limit_exprs() */
 };

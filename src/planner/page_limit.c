@@ -66,65 +66,6 @@ lb_returns_rows(const PlannerInfo *root)
 }
 
 static bool
-may_leak(Oid function, void *context)
-{
-	return !get_func_leakproof(function);
-}
-
-/*
- * Whether an expression may raise an error for some row and not for another
- * one.  Leakproof functions raise none that depends on their arguments, and
- * those window functions that a board knows raise none.
- */
-static bool
-may_raise(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	switch (nodeTag(node))
-	{
-		case T_TargetEntry:
-
-			/* What has no columns does not depend on the row. */
-			if (!contain_var_clause(node) &&
-				!contain_window_function(node))
-				return false;
-			break;
-		case T_List:
-		case T_Var:
-		case T_Const:
-		case T_Param:
-		case T_RelabelType:
-		case T_CollateExpr:
-		case T_BoolExpr:
-		case T_NullTest:
-		case T_BooleanTest:
-		case T_CaseExpr:
-		case T_CaseWhen:
-		case T_CaseTestExpr:
-		case T_CoalesceExpr:
-		case T_RowExpr:
-		case T_WindowFunc:
-			break;
-		case T_ArrayExpr:
-			if (((ArrayExpr *) node)->multidims)
-				return true;
-			break;
-		case T_FuncExpr:
-		case T_OpExpr:
-		case T_DistinctExpr:
-		case T_NullIfExpr:
-		case T_ScalarArrayOpExpr:
-			if (check_functions_in_node(node, may_leak, context))
-				return true;
-			break;
-		default:
-			return true;
-	}
-	return expression_tree_walker(node, may_raise, context);
-}
-
-static bool
 has_offset(const Query *query)
 {
 	const Const *offset = (const Const *) query->limitOffset;
@@ -135,13 +76,14 @@ has_offset(const Query *query)
 }
 
 bool
-lb_may_limit(const LbSource *source, const PlannerInfo *root, List *exprs)
+lb_may_limit(const LbSource *source, const PlannerInfo *root, List *exprs,
+			 const LbKnownColumn *known)
 {
 	const Query *query = root->parse;
 
 	return limit_needed(root->parse) && !lb_is_volatile(root, exprs) &&
 		!lb_is_volatile(root, root->init_plans) &&
-		!(has_offset(query) && may_raise((Node *) exprs, NULL)) &&
+		!(has_offset(query) && lb_may_raise((Node *) exprs, known)) &&
 		lb_is_operand(source, query->limitCount) &&
 		lb_is_operand(source, query->limitOffset);
 }

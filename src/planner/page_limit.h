@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "planner/answer.h"
+#include "planner/no_error.h"
 #include "planner/stretch.h"
 
 /*
@@ -27,10 +28,11 @@ extern bool lb_returns_rows(const PlannerInfo *root);
 /*
  * Whether a query has LIMIT or OFFSET, and a node that takes their place need
  * not compute exprs for the other rows: the select list, or what it is made
- * of.  Can raise what a catalog lookup can raise.
+ * of.  known is of a column of the source, or NULL.  Can raise what a catalog
+ * lookup can raise.
  */
 extern bool lb_may_limit(const LbSource *source, const PlannerInfo *root,
-						 List *exprs);
+						 List *exprs, const LbKnownColumn *known);
 
 /*
  * The planner's estimate of the rows that LIMIT and OFFSET leave of rows.

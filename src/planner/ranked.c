@@ -399,7 +399,8 @@ find_page(const LbRanked *match, LbLookup *lookup)
 		query->limitOption == LIMIT_OPTION_COUNT &&
 		query->hasWindowFuncs == match->flat && lb_returns_rows(root) &&
 		(pathkeys != NIL || !match->flat) && lb_only_rel(root) == match->rel &&
-		lb_may_limit(&match->source, root, root->processed_tlist) &&
+		lb_may_limit(&match->source, root, root->processed_tlist,
+					 NULL) &&
 		lb_find_rank_page(match, pathkeys, lookup);
 }
 

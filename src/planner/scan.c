@@ -151,6 +151,8 @@ leave_gating_quals(Match *match)
 static bool
 match_board(Match *match, const LbSource *source, LbDefinition *defn)
 {
+	bool		checks;
+
 	memset(match, 0, sizeof(Match));
 	match->source = source;
 	match->defn = defn;
@@ -165,7 +167,7 @@ match_board(Match *match, const LbSource *source, LbDefinition *defn)
 	 * number.
 	 */
 	if ((match->others == NIL &&
-		 (lb_may_be_page(source) || lb_may_be_ranked_page(source))) ||
+		 (lb_may_be_page(source, defn, &checks) || lb_may_be_ranked_page(source))) ||
 		lb_is_volatile(source->root, extract_actual_clauses(match->others, false)))
 		return false;
 	leave_gating_quals(match);

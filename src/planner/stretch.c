@@ -29,7 +29,8 @@ typedef struct Places
 {
 	uint64		first;
 	uint64		end;			/* behind the last one */
-	uint64		nrange;			/* of the range */
+	uint64		low;			/* of the range: the first one ... */
+	uint64		nrange;			/* ... and how many */
 } Places;
 
 
@@ -106,6 +107,7 @@ find_places(const LbAccess *access, const LbStretch *stretch, Places *places)
 		return;
 	low = lb_count_before_bound(&access->view, &stretch->range.low);
 	high = lb_count_before_bound(&access->view, &stretch->range.high);
+	places->low = low;
 	places->nrange = high - low;
 	leave_out(access, stretch, &low, &high);
 	if ((uint64) stretch->skip >= high - low)
@@ -167,6 +169,36 @@ make_room(LbMemberList *list, int64 n)
 	}
 	list->room = Max(n, list->room);
 	list->max = words;
+}
+
+/* The first word of the key at a place, under the lock. */
+static bool
+copy_first_word(const LbView *view, uint64 place, int64 *word)
+{
+	LbViewCursor cursor;
+	int64		key[LB_MAX_KEY_WORDS];
+
+	if (!lb_view_seek(view, place, &cursor) ||
+		!lb_view_next(view, &cursor, key))
+		return false;
+	*word = key[0];
+	return true;
+}
+
+/* Likewise those at the ends of the range. */
+static void
+copy_ends(const LbView *view, const Places *places, LbMemberList *list)
+{
+	list->has_ends = places->nrange > 0;
+	if (list->has_ends &&
+		(!copy_first_word(view, places->low, &list->ends[0]) ||
+		 !copy_first_word(view, places->low + places->nrange - 1,
+						  &list->ends[1])))
+	{
+		/* The index has fewer than it says. */
+		list->ends[0] = PG_INT64_MIN;
+		list->ends[1] = PG_INT64_MAX;
+	}
 }
 
 /*
@@ -264,6 +296,8 @@ lb_read_stretch(LbAnswer *a, const LbStretch *stretch, LbMemberList *list)
 		lb_answer_refuse_locked(a, LB_CAUSE_LIMIT);
 		return false;
 	}
+	if (stretch->ends)
+		copy_ends(&a->access.view, &places, list);
 	if (!copy_all(a, &places, list))
 		return false;
 	lb_answer_unlock(a);

@@ -30,6 +30,7 @@ typedef struct LbStretch
 								 * then; 0: without */
 	int			most;			/* members; the child is cheaper for more of
 								 * them.  0: never */
+	bool		ends;			/* the ends of the range are wanted, too */
 	int			estimated;		/* places of the range when that was planned */
 } LbStretch;
 
@@ -45,6 +46,9 @@ typedef struct LbMemberList
 {
 	MemoryContext context;		/* of the rest */
 	bool		reverse;
+	bool		has_ends;		/* the stretch's range has places: */
+	int64		ends[2];		/* the first words of the keys at the first
+								 * and at the last one */
 	int64		n;
 	int64		room;
 	Size	   *places;			/* of each, in words[] */

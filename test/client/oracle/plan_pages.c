@@ -74,6 +74,20 @@ any_prefix(const Question *q)
 	return 1 + rnd(key_columns(q->table));
 }
 
+/* A column that is computed of an integer, and raises no error for any. */
+static void
+put_computed(Question *q)
+{
+	static const char *const computations[] = {
+		"%s.%s / 3 + 1", "%s.%s %% 1000 * 1000", "-(%s.%s / 2)", "(%s.%s / 5)::text",
+		"CASE WHEN %s.%s > 7 THEN 7 END + 1"
+	};
+	const char *computation = ANY(computations);
+
+	fputs(", ", q->f);
+	fprintf(q->f, computation, q->alias, q->table->score.name);
+}
+
 /* All columns of the key: at most rows that are equal in these are open. */
 void
 make_page(Question *q)
@@ -86,6 +100,8 @@ make_page(Question *q)
 	{
 		fputs("SELECT ", q->f);
 		put_key(q, n);
+		if (q->table->score.type->integer && percent(30))
+			put_computed(q);
 		put_source(q);
 		put_board(q);
 		put_range(q, RANGE_ANY);

@@ -1,0 +1,356 @@
+/*-------------------------------------------------------------------------
+ *
+ * no_error.c
+ *	  Expressions that raise no error, whatever the row is.
+ *
+ * Leakproof functions raise none that depends on their arguments.  Arithmetic
+ * raises one if its result is out of range, or for a division by zero.  So
+ * this follows the ranges that integers are in, from the types of columns, and
+ * from the least and the greatest value of one, if they are known: score + 1
+ * is in range unless some score is the greatest integer.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "common/int.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+
+#include "planner/columns.h"
+#include "planner/no_error.h"
+
+/* Integers from least to greatest. */
+typedef struct IntegerRange
+{
+	int64		least;
+	int64		greatest;
+} IntegerRange;
+
+/* What a function does with integers. */
+typedef enum Arithmetic
+{
+	NOTHING,
+	CAST,
+	NEGATE,
+	ADD,
+	SUBTRACT,
+	MULTIPLY,
+	DIVIDE,
+	REMAINDER
+} Arithmetic;
+
+static bool find_integers(Node *expr, const LbKnownColumn *known,
+						  IntegerRange *range);
+
+
+/* ----------------------------------------------------------------
+ *		Integers
+ * ----------------------------------------------------------------
+ */
+
+static Arithmetic
+what_it_does(Oid function)
+{
+	switch (function)
+	{
+		case F_INT2_INT4:
+		case F_INT2_INT8:
+		case F_INT4_INT2:
+		case F_INT4_INT8:
+		case F_INT8_INT2:
+		case F_INT8_INT4:
+			return CAST;
+		case F_INT2UM:
+		case F_INT4UM:
+		case F_INT8UM:
+			return NEGATE;
+		case F_INT2PL:
+		case F_INT24PL:
+		case F_INT28PL:
+		case F_INT42PL:
+		case F_INT4PL:
+		case F_INT48PL:
+		case F_INT82PL:
+		case F_INT84PL:
+		case F_INT8PL:
+			return ADD;
+		case F_INT2MI:
+		case F_INT24MI:
+		case F_INT28MI:
+		case F_INT42MI:
+		case F_INT4MI:
+		case F_INT48MI:
+		case F_INT82MI:
+		case F_INT84MI:
+		case F_INT8MI:
+			return SUBTRACT;
+		case F_INT2MUL:
+		case F_INT24MUL:
+		case F_INT28MUL:
+		case F_INT42MUL:
+		case F_INT4MUL:
+		case F_INT48MUL:
+		case F_INT82MUL:
+		case F_INT84MUL:
+		case F_INT8MUL:
+			return MULTIPLY;
+		case F_INT2DIV:
+		case F_INT24DIV:
+		case F_INT28DIV:
+		case F_INT42DIV:
+		case F_INT4DIV:
+		case F_INT48DIV:
+		case F_INT82DIV:
+		case F_INT84DIV:
+		case F_INT8DIV:
+			return DIVIDE;
+		case F_INT2MOD:
+		case F_INT4MOD:
+		case F_INT8MOD:
+			return REMAINDER;
+		default:
+			return NOTHING;
+	}
+}
+
+/* The function that an expression calls, or InvalidOid. */
+static Oid
+function_of(Node *expr, List **args)
+{
+	*args = NIL;
+	if (IsA(expr, FuncExpr))
+	{
+		*args = ((FuncExpr *) expr)->args;
+		return ((FuncExpr *) expr)->funcid;
+	}
+	if (!IsA(expr, OpExpr))
+		return InvalidOid;
+	set_opfuncid((OpExpr *) expr);
+	*args = ((OpExpr *) expr)->args;
+	return ((OpExpr *) expr)->opfuncid;
+}
+
+static IntegerRange
+of_type(Oid type)
+{
+	IntegerRange	range = {PG_INT64_MIN, PG_INT64_MAX};
+
+	if (type == INT2OID)
+		range = (IntegerRange) {PG_INT16_MIN, PG_INT16_MAX};
+	else if (type == INT4OID)
+		range = (IntegerRange) {PG_INT32_MIN, PG_INT32_MAX};
+	return range;
+}
+
+/* Whether an operation on two integers is within 64 bits. */
+static bool
+compute(Arithmetic what, int64 a, int64 b, int64 *result)
+{
+	switch (what)
+	{
+		case ADD:
+			return !pg_add_s64_overflow(a, b, result);
+		case SUBTRACT:
+			return !pg_sub_s64_overflow(a, b, result);
+		case MULTIPLY:
+			return !pg_mul_s64_overflow(a, b, result);
+		default:
+			if (b == -1)
+				return !pg_sub_s64_overflow(0, a, result);
+			*result = a / b;
+			return true;
+	}
+}
+
+/*
+ * The range of an operation: its ends are those of some of the operands'
+ * ends, since it is monotonic in each operand.  Division is, where the divisor
+ * does not change its sign.
+ */
+static bool
+combine(Arithmetic what, const IntegerRange *a, const IntegerRange *b,
+		IntegerRange *result)
+{
+	const int64 as[] = {a->least, a->greatest};
+	const int64 bs[] = {b->least, b->greatest};
+
+	if ((what == DIVIDE || what == REMAINDER) &&
+		b->least <= 0 && b->greatest >= 0)
+		return false;
+	if (what == REMAINDER)
+	{
+		/* Not farther from 0 than the dividend. */
+		result->least = Min(a->least, 0);
+		result->greatest = Max(a->greatest, 0);
+		return true;
+	}
+	*result = (IntegerRange) {PG_INT64_MAX, PG_INT64_MIN};
+	for (int i = 0; i < 4; i++)
+	{
+		int64		end;
+
+		if (!compute(what, as[i / 2], bs[i % 2], &end))
+			return false;
+		result->least = Min(result->least, end);
+		result->greatest = Max(result->greatest, end);
+	}
+	return true;
+}
+
+/* A function, or the one of an operator. */
+static bool
+find_result(Oid function, List *args, Oid type, const LbKnownColumn *known,
+			IntegerRange *range)
+{
+	Arithmetic	what = what_it_does(function);
+	IntegerRange	a;
+	IntegerRange	b = {0, 0};
+	IntegerRange whole = of_type(type);
+
+	if (what == NOTHING || !find_integers(linitial(args), known, &a))
+		return false;
+	if (what == CAST)
+		*range = a;
+	else if (what == NEGATE ? !combine(SUBTRACT, &b, &a, range) :
+			 !find_integers(lsecond(args), known, &b) ||
+			 !combine(what, &a, &b, range))
+		return false;
+	return range->least >= whole.least && range->greatest <= whole.greatest;
+}
+
+/*
+ * The integers that an expression can have, null apart.  Returns false if it
+ * may raise an error, or if it has other values than integers.
+ */
+static bool
+find_integers(Node *expr, const LbKnownColumn *known, IntegerRange *range)
+{
+	Oid			type;
+	Oid			function;
+	List	   *args;
+
+	check_stack_depth();
+	expr = lb_strip_relabel(expr);
+	if (expr == NULL || !lb_is_integer(type = getBaseType(exprType(expr))))
+		return false;
+	*range = of_type(type);
+	if (IsA(expr, Const))
+	{
+		const Const *value = (const Const *) expr;
+
+		if (!value->constisnull)
+			range->least = range->greatest =
+				lb_integer_of(type, value->constvalue);
+		return true;
+	}
+	if (IsA(expr, Var) && known != NULL &&
+		((const Var *) expr)->varattno == known->attno)
+	{
+		range->least = known->least;
+		range->greatest = known->greatest;
+		return true;
+	}
+	function = function_of(expr, &args);
+	if (what_it_does(function) != NOTHING)
+		return find_result(function, args, type, known, range);
+	return !lb_may_raise(expr, known);
+}
+
+
+/* ----------------------------------------------------------------
+ *		Expressions
+ * ----------------------------------------------------------------
+ */
+
+static bool
+may_leak(Oid function, void *context)
+{
+	return !get_func_leakproof(function);
+}
+
+/* Casts of integers to numeric and to text, which raise nothing. */
+static bool
+is_safe_cast(Node *node)
+{
+	if (IsA(node, CoerceViaIO))
+		return ((CoerceViaIO *) node)->resulttype == TEXTOID &&
+			lb_is_integer(exprType((Node *) ((CoerceViaIO *) node)->arg));
+	return IsA(node, FuncExpr) &&
+		(((FuncExpr *) node)->funcid == F_NUMERIC_INT2 ||
+		 ((FuncExpr *) node)->funcid == F_NUMERIC_INT4 ||
+		 ((FuncExpr *) node)->funcid == F_NUMERIC_INT8);
+}
+
+/*
+ * Those window functions that a board knows raise no error.
+ */
+static bool
+may_raise(Node *node, void *context)
+{
+	const LbKnownColumn *known = (const LbKnownColumn *) context;
+	IntegerRange	range;
+	List	   *args;
+
+	check_stack_depth();
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_TargetEntry:
+
+			/* What has no columns does not depend on the row. */
+			if (!contain_var_clause(node) &&
+				!contain_window_function(node))
+				return false;
+			break;
+		case T_List:
+		case T_Var:
+		case T_Const:
+		case T_Param:
+		case T_RelabelType:
+		case T_CollateExpr:
+		case T_BoolExpr:
+		case T_NullTest:
+		case T_BooleanTest:
+		case T_CaseExpr:
+		case T_CaseWhen:
+		case T_CaseTestExpr:
+		case T_CoalesceExpr:
+		case T_RowExpr:
+		case T_WindowFunc:
+			break;
+		case T_ArrayExpr:
+			if (((ArrayExpr *) node)->multidims)
+				return true;
+			break;
+		case T_FuncExpr:
+		case T_OpExpr:
+		case T_CoerceViaIO:
+			if (!is_safe_cast(node) &&
+				check_functions_in_node(node, may_leak, NULL))
+				return what_it_does(function_of(node, &args)) == NOTHING ||
+					!find_integers(node, known, &range);
+			break;
+		case T_DistinctExpr:
+		case T_NullIfExpr:
+		case T_ScalarArrayOpExpr:
+			if (check_functions_in_node(node, may_leak, NULL))
+				return true;
+			break;
+		default:
+			return true;
+	}
+	return expression_tree_walker(node, may_raise, context);
+}
+
+bool
+lb_may_raise(Node *expr, const LbKnownColumn *known)
+{
+	return may_raise(expr, (void *) known);
+}
