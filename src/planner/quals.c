@@ -23,6 +23,7 @@
 #include "utils/lsyscache.h"
 
 #include "ledger/off_board.h"
+#include "planner/generated.h"
 #include "planner/keyset.h"
 #include "planner/optional.h"
 #include "planner/quals.h"
@@ -347,9 +348,12 @@ bool
 lb_sort_quals(const LbSource *source, const LbDefinition *defn,
 			  List *clauses, LbQuals *quals, List **others)
 {
+	List	   *generated = lb_find_generated(source, defn, clauses);
 	ListCell   *lc;
 
 	memset(quals, 0, sizeof(LbQuals));
+	if (generated != NIL)
+		quals->ranked_if = make_ands_explicit(generated);
 	foreach(lc, clauses)
 	{
 		Expr	   *clause = (Expr *) lfirst(lc);
@@ -361,6 +365,15 @@ lb_sort_quals(const LbSource *source, const LbDefinition *defn,
 		if (lb_is_operand(source, (Node *) clause))
 		{
 			add_one_time(source, clause, quals);
+			continue;
+		}
+		if (!policy && list_member(generated, clause))
+		{
+			LbQuals		part = {0};
+
+			/* All rows of the board satisfy it.  Nulls may not. */
+			(void) add_qual(source, defn, clause, clauses, &part);
+			quals->not_null = bms_add_members(quals->not_null, part.not_null);
 			continue;
 		}
 		if (add_qual(source, defn, clause, clauses, quals))
