@@ -124,6 +124,8 @@ SELECT query, lbt.nodes(query) FROM unnest(ARRAY[
 	'SELECT max(level) FROM player',
 	'SELECT max(score + 1) FROM player',
 	'SELECT sum(score), count(*) FROM player',
+	'SELECT avg(score) FROM player WHERE score > 50',
+	'SELECT max(score) FILTER (WHERE guild = 1), count(*) FROM player',
 	'SELECT count(*) FILTER (WHERE guild = 1) FROM player',
 	'SELECT count(*) FILTER (WHERE false), count(*) FILTER (WHERE level > 2) FROM player',
 	'SELECT count(*) FILTER (WHERE score > 3 OR score < 2) FROM player',
