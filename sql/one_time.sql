@@ -85,6 +85,8 @@ FROM unnest(ARRAY[
 SELECT query, lbt.nodes(query) FROM unnest(ARRAY[
 	'SELECT count(*) FROM player WHERE random() > 2 AND score > 7',
 	'SELECT count(*) FROM player WHERE (now() IS NULL OR name = ''x'')',
+	'SELECT count(*) FROM player WHERE length(current_user) IN (SELECT score FROM player) AND score > 7',
+	'SELECT id FROM player WHERE length(current_user) IN (SELECT score FROM player) AND name LIKE ''%7'' ORDER BY score DESC, level DESC LIMIT 3',
 	'SELECT count(*) FROM player WHERE (now() IS NULL OR (score > 7 AND level = 3))',
 	'SELECT count(*) FROM club WHERE (now() IS NULL OR country = ''FR'') AND country = ''JP'''
 ]) query WHERE lbt.nodes(query) <> '';

@@ -367,6 +367,11 @@ lb_sort_quals(const LbSource *source, const LbDefinition *defn,
 			add_one_time(source, clause, quals);
 			continue;
 		}
+
+		/* It has a subplan. */
+		if (IsA(lfirst(lc), RestrictInfo) &&
+			lfirst_node(RestrictInfo, lc)->pseudoconstant)
+			return false;
 		if (!policy && list_member(generated, clause))
 		{
 			LbQuals		part = {0};
