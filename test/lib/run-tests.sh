@@ -20,7 +20,7 @@ set -eu
 . "$TREE/test/lib/schedule.sh"
 
 # First those that run side by side, the long ones before the others.
-ALL="build versions-compile tap planted unit deb regress faults pause quick shards examples valgrind isolation pgtap page redis sqlsmith monitoring oracle oracle-assert chaos citus"
+ALL="build versions-compile tap planted unit deb regress modules faults pause quick shards examples valgrind isolation pgtap page redis sqlsmith monitoring oracle oracle-assert chaos citus"
 # Only when named.
 EXTRA="soak times load autopkgtest docker"
 # A package is for Debian's server.
@@ -66,6 +66,11 @@ if [[ " ${parts[*]} " = *" citus "* ]] && { [ "${CITUS:-}" = no ] ||
 	[ ! -e "$("$(find_postgres)" --pkglibdir)/citus.so" ]; }; then
 	echo "citus: skipped, since this server or this build does not have it"
 	read -ra parts <<<"$(printf '%s\n' "${parts[@]}" | grep -vx citus | tr '\n' ' ')"
+fi
+# A PostgreSQL that was built without contrib has no other modules.
+if [[ " ${parts[*]} " = *" modules "* ]] && [ ! -e "$("$(find_postgres)" --pkglibdir)/auto_explain.so" ]; then
+	echo "modules: skipped, since this server does not have auto_explain"
+	read -ra parts <<<"$(printf '%s\n' "${parts[@]}" | grep -vx modules | tr '\n' ' ')"
 fi
 lb_begin test
 start=$(date +%s)
@@ -401,11 +406,92 @@ installcheck()
 		show_output tree/regression.diffs tree/output_iso/regression.diffs
 }
 
+# The files of sql/ that take half of the time.
+long_tests="bulk every_type keys partitions types"
+
+other_tests()
+{
+	(cd tree/sql && printf '%s\n' *.sql) | sed '/^leaderboard--/d; s/\.sql$//' |
+		grep -vxF "${long_tests// /$'\n'}"
+}
+
+# Where there is the part modules as well, that one runs the long ones.
 part_regress()
 {
 	prepare_server
-	installcheck ISOLATION=
+	if [[ " ${parts[*]} " = *" modules "* ]]; then
+		installcheck ISOLATION= REGRESS="$(other_tests | tr '\n' ' ')"
+	else
+		installcheck ISOLATION=
+	fi
 	check_server_log "$server"
+}
+
+# Two modules of PostgreSQL that look at each statement and at each plan.  Each plan is
+# explained with what it has done; written to the log, these would be gigabytes.
+modules_settings()
+{
+	server_settings
+	cat <<-END
+		shared_preload_libraries = '$1'
+		jit = off
+		pg_stat_statements.track = all
+		pg_stat_statements.track_planning = on
+		auto_explain.log_min_duration = 0
+		auto_explain.log_analyze = on
+		auto_explain.log_timing = off
+		auto_explain.log_nested_statements = on
+		auto_explain.log_format = json
+		auto_explain.log_level = debug1
+	END
+}
+
+# beside_modules FILE ...: these files of sql/ on the present server, after the first one.
+beside_modules()
+{
+	limited make -C modules -f ../tree/Makefile PG_CONFIG="$BIN/pg_config" installcheck \
+		ISOLATION= REGRESS="00_install $*" ||
+		show_output modules/regression.diffs
+}
+
+# Both modules have seen plans with boards.
+modules_have_looked()
+{
+	local statement='SELECT count(*) + 1 FROM player_scores WHERE score > 7'
+
+	"$BIN/createdb" modules
+	sql -d modules -o /dev/null -c 'CREATE EXTENSION leaderboard' -c 'CREATE EXTENSION pg_stat_statements' \
+		-c 'SELECT lb_create_tables()' -c 'INSERT INTO player_scores SELECT i, i FROM generate_series(1, 1000) i' \
+		-c 'SELECT lb_wait_ready()' -c 'SET auto_explain.log_level = log' -c "$statement"
+	grep -q '"Custom Plan Provider": "Leaderboard Aggregate"' "$PGHOST/log"
+	[ "$(sql -d modules -Atc "SELECT count(*) FROM pg_stat_statements WHERE query LIKE '%FROM player_scores WHERE score > %' AND plans > 0")" -gt 0 ]
+}
+
+# The regression tests beside these modules, all of them in one order of loading and those
+# that look at plans also in the other.  Of the long ones only the statements themselves
+# are explained, not the thousands that these run.
+part_modules()
+{
+	prepare_install
+	BIN=$(cat bin)
+	as_server mkdir -p modules
+	modules_settings "pg_stat_statements, auto_explain, leaderboard" | server_init "$WORK/modules-first"
+	server_start "$WORK/modules-first"
+	# shellcheck disable=SC2046 # names without blanks
+	beside_modules $(other_tests | grep -vx 00_install)
+	# shellcheck disable=SC2086 # likewise
+	PGOPTIONS='-c auto_explain.log_nested_statements=off' beside_modules $long_tests
+	check "plans are seen by modules that are loaded first" modules_have_looked
+	server_stop "$WORK/modules-first"
+	modules_settings "leaderboard, auto_explain, pg_stat_statements" | server_init "$WORK/modules-last"
+	server_start "$WORK/modules-last"
+	# shellcheck disable=SC2046 # likewise
+	beside_modules $(cd tree/sql && grep -lE 'lbt\.(plan|nodes|answered_by)\(|EXPLAIN' [a-z]*.sql | sed 's/\.sql$//')
+	check "plans are seen by modules that are loaded last" modules_have_looked
+	server_stop "$WORK/modules-last"
+	check_server_log "$WORK/modules-first"
+	check_server_log "$WORK/modules-last"
+	checks_passed
 }
 
 part_isolation()
