@@ -347,7 +347,7 @@ make_distinct(Question *q)
 	put_limit(q);
 }
 
-/* What has no COLLATE clause, or an order by another one, sorts by first columns. */
+/* Whether there are texts, for which put_order_by() may write a COLLATE clause. */
 static bool
 has_texts(const Table *t, int n)
 {
@@ -426,15 +426,13 @@ make_ordered_aggregate(Question *q)
 		return;
 	fputs(" GROUP BY ", q->f);
 	put_column(q, &t->score);
-
-	/* Which groups there are is open if equal texts differ, which none do. */
 	put_order_by(q, 1, percent(50));
 	q->ordered = true;
 	if (percent(30))
 		put_limit(q);
 }
 
-/* Rows with the same score, or with other equal columns, of one table. */
+/* Pairs of rows whose scores are equal, or more of their first columns. */
 void
 make_equal_rows(Question *q)
 {
@@ -449,8 +447,8 @@ make_equal_rows(Question *q)
 	put_source(q);
 	put_board(q);
 	put_range(q, RANGE_ANY);
-	fprintf(q->f, ") AS p %s (SELECT * FROM %s AS z WHERE NOT z.large AND z.%s IN (NULL", join, t->name,
-			t->members[0].name);
+	fprintf(q->f, ") AS p %s (SELECT * FROM %s AS z WHERE NOT z.large AND z.%s IN (NULL",
+			join, t->name, t->members[0].name);
 	for (int i = rnd(12); i >= 0; i--)
 		fprintf(q->f, ", (%s)::%s", value(t->members[0].type, rnd(members)),
 				t->members[0].type->base);
