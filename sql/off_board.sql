@@ -123,6 +123,7 @@ SELECT * FROM lb_verify();
 UPDATE club SET country = 'FR' WHERE id = 30000;
 SELECT * FROM off;
 DELETE FROM club WHERE country = 'DE';
+SELECT lbt.given_back('club');
 SELECT * FROM off;
 SELECT * FROM lb_verify();
 
