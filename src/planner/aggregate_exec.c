@@ -10,9 +10,9 @@
  * has a place in the order, and so ranks as many rows of the range as are
  * before it.
  *
- * Of several boards one after the other is asked, in the same snapshot.  Counts
- * are added up, and of their first or last scores there is one that is first or
- * last of all.
+ * Of several boards one after the other is asked, in the same snapshot.
+ * Counts are added up, and of their first or last scores there is one that is
+ * first or last of all.
  *
  *-------------------------------------------------------------------------
  */
@@ -128,8 +128,8 @@ evaluate_place(const LbDefinition *defn, Asked *agg, ExprContext *context)
 }
 
 /*
- * Evaluate the subquery's LIMIT and OFFSET.  Returns false if the child must be
- * run.
+ * Evaluate the subquery's LIMIT and OFFSET.  Returns false if the child must
+ * be run.
  */
 static bool
 evaluate_limit(AggNode *node)

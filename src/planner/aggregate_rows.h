@@ -30,8 +30,8 @@ typedef struct LbAggRows
  * Find the rows that aggregates are over, aggrefs, of which input computes the
  * columns.  Returns false if they are no rows of one table with boards.  A
  * subquery may have an OFFSET that is known only when the query runs: if it
- * leaves out rows, the answer is another one, unless rows->limited is set.  Fills in *rows, palloc'd.  Can
- * raise what a catalog lookup can raise.
+ * leaves out rows, the answer is another one, unless rows->limited is set.
+ * Fills in *rows, palloc'd.  Can raise what a catalog lookup can raise.
  */
 extern bool lb_find_agg_rows(PlannerInfo *root, RelOptInfo *input,
 							 List *aggrefs, LbAggRows *rows);
