@@ -139,13 +139,11 @@ function_of(Node *expr, List **args)
 static IntegerRange
 of_type(Oid type)
 {
-	IntegerRange	range = {PG_INT64_MIN, PG_INT64_MAX};
+	static const IntegerRange of_int2 = {PG_INT16_MIN, PG_INT16_MAX};
+	static const IntegerRange of_int4 = {PG_INT32_MIN, PG_INT32_MAX};
+	static const IntegerRange of_int8 = {PG_INT64_MIN, PG_INT64_MAX};
 
-	if (type == INT2OID)
-		range = (IntegerRange) {PG_INT16_MIN, PG_INT16_MAX};
-	else if (type == INT4OID)
-		range = (IntegerRange) {PG_INT32_MIN, PG_INT32_MAX};
-	return range;
+	return type == INT2OID ? of_int2 : type == INT4OID ? of_int4 : of_int8;
 }
 
 /* Whether an operation on two integers is within 64 bits. */
@@ -190,7 +188,8 @@ combine(Arithmetic what, const IntegerRange *a, const IntegerRange *b,
 		result->greatest = Max(a->greatest, 0);
 		return true;
 	}
-	*result = (IntegerRange) {PG_INT64_MAX, PG_INT64_MIN};
+	result->least = PG_INT64_MAX;
+	result->greatest = PG_INT64_MIN;
 	for (int i = 0; i < 4; i++)
 	{
 		int64		end;
@@ -209,8 +208,8 @@ find_result(Oid function, List *args, Oid type, const LbKnownColumn *known,
 			IntegerRange *range)
 {
 	Arithmetic	what = what_it_does(function);
-	IntegerRange	a;
-	IntegerRange	b = {0, 0};
+	IntegerRange a;
+	IntegerRange b = {0, 0};
 	IntegerRange whole = of_type(type);
 
 	if (what == NOTHING || !find_integers(linitial(args), known, &a))
@@ -294,7 +293,7 @@ static bool
 may_raise(Node *node, void *context)
 {
 	const LbKnownColumn *known = (const LbKnownColumn *) context;
-	IntegerRange	range;
+	IntegerRange range;
 	List	   *args;
 
 	check_stack_depth();
