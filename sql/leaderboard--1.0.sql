@@ -2031,6 +2031,22 @@ COMMENT ON COLUMN @extschema@.lb_stat_ledger.backlog IS
 'committed changes that are not in the indexes of this database yet';
 GRANT SELECT ON TABLE @extschema@.lb_stat_ledger TO PUBLIC;
 
+/*
+ * Why a query does not use a board.  It is parsed with the caller's
+ * search_path, and planned with the caller's rights.
+ */
+CREATE FUNCTION @extschema@.lb_explain(
+	query text)
+RETURNS TABLE (
+	board text,
+	used boolean,
+	reason text,
+	hint text)
+AS 'MODULE_PATHNAME', 'lb_explain'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED COST 1000 ROWS 5;
+COMMENT ON FUNCTION @extschema@.lb_explain(text) IS
+'the boards of the tables that a query reads: whether its plan uses them, and if not, why and what to write; plans the query and does not run it';
+
 /* Sets the counters of lb_stat_board to zero. */
 /*
  * Statistics.

@@ -45,6 +45,7 @@
 #include "boards/target.h"
 #include "ledger/backlog.h"
 #include "ledger/prepared.h"
+#include "sql/check.h"
 #include "sql/spi.h"
 
 PG_FUNCTION_INFO_V1(lb_stat_boards);
@@ -405,38 +406,6 @@ put_def(ReturnSetInfo *rsinfo, LbDefinition *defn, const LbTarget *target,
 	pfree(list);
 }
 
-static bool
-may_read_column(Oid source, const char *name)
-{
-	AttrNumber	attno = get_attnum(source, name);
-
-	return attno != InvalidAttrNumber &&
-		pg_attribute_aclcheck(source, attno, GetUserId(),
-							  ACL_SELECT) == ACLCHECK_OK;
-}
-
-/*
- * Whether the caller may read what the board is made of.  The names of a
- * family's boards are values of a column, and the counts are of all rows.
- */
-static bool
-may_see(const LbDefinition *defn)
-{
-	Oid			source = defn->source;
-
-	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(source)))
-		return false;
-	if (pg_class_aclcheck(source, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
-	{
-		for (int i = 0; i < defn->ncolumns; i++)
-		{
-			if (!may_read_column(source, defn->columns[i].name))
-				return false;
-		}
-	}
-	return check_enable_rls(source, InvalidOid, true) != RLS_ENABLED;
-}
-
 /* Rows of all definitions, those that the caller may see. */
 static void
 put_all(ReturnSetInfo *rsinfo, bool each)
@@ -447,7 +416,7 @@ put_all(ReturnSetInfo *rsinfo, bool each)
 
 	for (int i = 0; i < n; i++)
 	{
-		if (monitor || may_see(defns[i]))
+		if (monitor || lb_may_see(defns[i]))
 			put_def(rsinfo, defns[i], NULL, each);
 	}
 }
@@ -472,7 +441,7 @@ lb_stat_look_up(text *name, LbTarget *target)
 	if (!lb_look_up_name(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name), target))
 		lb_board_not_found(text_to_cstring(name), "The table lb_board lists the boards.");
 	return has_privs_of_role(GetUserId(), ROLE_PG_MONITOR) ||
-		may_see(target->defn);
+		lb_may_see(target->defn);
 }
 
 Datum
@@ -547,7 +516,7 @@ lb_stat_ledger_row(PG_FUNCTION_ARGS)
 	n = lb_all_defns(&defns);
 	for (int i = 0; i < n; i++)
 	{
-		if (monitor || may_see(defns[i]))
+		if (monitor || lb_may_see(defns[i]))
 			sum_ledger(defns[i], &history, &backlog);
 	}
 	values[0] = Int64GetDatum(Max(history, 0));

@@ -114,25 +114,39 @@ few_are_incomplete(LbSharedBoard *shared)
 	return pg_atomic_read_u64(&shared->off_board) <= nboards / 10;
 }
 
+int64
+lb_off_board_now(LbDefinition *defn, const LbTarget *target)
+{
+	LbSharedBoard *shared = lb_shared_board_attach(defn, false);
+	LbStripe   *stripe;
+	const LbLiveBoard *board;
+	int64		rows;
+	LbRef		ref;
+
+	rows = shared == NULL ? 0 : pg_atomic_read_u64(&shared->off_board);
+	if (rows == 0 || target == NULL)
+		return rows;
+	rows = 0;
+	stripe = &shared->stripes[target->stripe];
+	LWLockAcquire(&stripe->lock, LW_SHARED);
+	if (lb_shared_board_is(shared, defn->generation) && lb_is_ready(shared))
+	{
+		board = lb_live_board_find(shared, stripe, target->hash,
+								   &target->value, &ref);
+		if (board != NULL)
+			rows = board->off_board;
+	}
+	LWLockRelease(&stripe->lock);
+	return rows;
+}
+
 bool
 lb_is_complete_now(LbDefinition *defn, const LbTarget *target)
 {
 	LbSharedBoard *shared = lb_shared_board_attach(defn, false);
-	LbStripe   *stripe;
-	const LbLiveBoard *board = NULL;
-	bool		complete;
-	LbRef		ref;
 
-	if (shared == NULL || pg_atomic_read_u64(&shared->off_board) == 0)
-		return true;
-	if (target == NULL)
-		return few_are_incomplete(shared);
-	stripe = &shared->stripes[target->stripe];
-	LWLockAcquire(&stripe->lock, LW_SHARED);
-	if (lb_shared_board_is(shared, defn->generation) && lb_is_ready(shared))
-		board = lb_live_board_find(shared, stripe, target->hash,
-								   &target->value, &ref);
-	complete = board == NULL || board->off_board == 0;
-	LWLockRelease(&stripe->lock);
-	return complete;
+	if (target != NULL)
+		return lb_off_board_now(defn, target) == 0;
+	return shared == NULL || pg_atomic_read_u64(&shared->off_board) == 0 ||
+		few_are_incomplete(shared);
 }

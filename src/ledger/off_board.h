@@ -46,4 +46,9 @@ extern bool lb_count_off_board(const LbLiveBoard *board,
  */
 extern bool lb_is_complete_now(LbDefinition *defn, const LbTarget *target);
 
+/*
+ * How many rows are; without a target, of all boards of the family.  Likewise.
+ */
+extern int64 lb_off_board_now(LbDefinition *defn, const LbTarget *target);
+
 #endif							/* LB_OFF_BOARD_H */

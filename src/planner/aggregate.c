@@ -321,13 +321,18 @@ add_aggref(Match *match, const Aggref *agg)
 		clauses = list_concat_copy(clauses, make_ands_implicit(agg->aggfilter));
 	match->score_null = match->distinct = false;
 	if (agg->agglevelsup != 0 ||
-		!sort_quals(match, clauses, &match->both) ||
-		!equal(match->both.board, match->quals.board) ||
-		list_length(match->both.one_time) !=
-		list_length(match->quals.one_time) ||
-		(filter && !raise_nothing(match->both.operands)) ||
-		!add_kind(match, agg))
+		!sort_quals(match, clauses, &match->both))
 		return false;
+	if (!equal(match->both.board, match->quals.board))
+		return lb_miss(source, match->defn, LB_MISS_WHICH_BOARD);
+	if (list_length(match->both.one_time) !=
+		list_length(match->quals.one_time))
+		return lb_miss(source, match->defn, LB_MISS_FILTER);
+	if (filter && !raise_nothing(match->both.operands))
+		return lb_miss(source, match->defn, LB_MISS_FILTER);
+	if (!add_kind(match, agg))
+		return lb_miss_expr(source, match->defn, LB_MISS_AGGREGATE,
+							unconstify(Aggref *, agg));
 	match->filters = lappend(match->filters,
 							 filter ? match->both.conds : NIL);
 	match->filter_operands = lappend(match->filter_operands,
@@ -338,7 +343,8 @@ add_aggref(Match *match, const Aggref *agg)
 							  match->score_null && !match->rows->limited))
 		return false;
 	match->quals.complete |= match->both.complete;
-	return (!match->distinct || lb_limits_score_only(match->both.conds));
+	return (!match->distinct || lb_limits_score_only(match->both.conds)) ||
+		lb_miss(source, match->defn, LB_MISS_DISTINCT_SCORES);
 }
 
 /* Whether a board answers all aggregates of a query. */
@@ -499,7 +505,10 @@ add_path_for(PlannerInfo *root, const Match *match, List *aggrefs,
 				   make_tlist(copyObject(aggrefs), exprs), having);
 	set_cost(match->source, match, path, child);
 	if (!LB_CHEAPER(&path->path, child))
+	{
+		(void) lb_miss(match->source, match->defn, LB_MISS_COST);
 		return;
+	}
 
 	/*
 	 * That of max() by an index computes the whole select list, with
@@ -534,8 +543,14 @@ lb_add_aggregate_path(PlannerInfo *root, RelOptInfo *input,
 	Match		match;
 	List	   *aggrefs;
 
-	if (!query->hasAggs || query->groupClause != NIL ||
-		query->groupingSets != NIL || grouped->pathlist == NIL ||
+	if (query->groupClause != NIL || query->groupingSets != NIL)
+	{
+		(void) lb_miss_query(root, LB_MISS_GROUPS);
+		return;
+	}
+	if (query->hasAggs && input->reloptkind == RELOPT_JOINREL)
+		(void) lb_miss_query(root, LB_MISS_JOIN);
+	if (!query->hasAggs || grouped->pathlist == NIL ||
 		input->reloptkind != RELOPT_BASEREL || IS_DUMMY_REL(input))
 		return;
 	aggrefs = find_aggregates(root, grouped);

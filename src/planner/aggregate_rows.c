@@ -175,18 +175,22 @@ lb_find_agg_rows(PlannerInfo *root, RelOptInfo *input, List *aggrefs,
 		rows->aggrefs = aggrefs;
 		return lb_find_source(root, input, &rows->source);
 	}
-	if (subroot == NULL ||
-		!bms_get_singleton_member(subroot->all_baserels, &table) ||
-		!lb_find_source(subroot, subroot->simple_rel_array[table],
-						&rows->source) ||
-		!returns_table(subroot, &rows->source))
+	if (subroot == NULL)
 		return false;
+	if (!bms_get_singleton_member(subroot->all_baserels, &table))
+		return lb_miss_query(subroot, LB_MISS_JOIN);
+	if (!lb_find_source(subroot, subroot->simple_rel_array[table],
+						&rows->source))
+		return false;
+	if (!returns_table(subroot, &rows->source))
+		return lb_miss_all(&rows->source, LB_MISS_SUBQUERY);
 	rows->subquery = subroot->parse;
 	columns.targets = subroot->parse->targetList;
 	rows->clauses = list_copy(rows->source.rel->baserestrictinfo);
 	rows->aggrefs = (List *) replace_columns((Node *) aggrefs, &columns);
-	return add_quals(root, input, &columns, &rows->clauses) &&
-		!columns.failed && allows_limit(input, rows);
+	return (add_quals(root, input, &columns, &rows->clauses) &&
+			!columns.failed && allows_limit(input, rows)) ||
+		lb_miss_all(&rows->source, LB_MISS_SUBQUERY);
 }
 
 List *

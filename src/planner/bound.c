@@ -27,9 +27,8 @@ list_of(Node *expr)
 	return expr == NULL ? NIL : list_make1(copyObject(expr));
 }
 
-/* The plans below a plan, besides its lefttree and its righttree. */
-static List *
-other_children(Plan *plan)
+List *
+lb_other_plans(Plan *plan)
 {
 	switch (nodeTag(plan))
 	{
@@ -84,7 +83,7 @@ pass_bound(Plan *plan, const Limit *limit)
 			return;
 	}
 	pass_bound(plan->lefttree, limit);
-	foreach(lc, other_children(plan))
+	foreach(lc, lb_other_plans(plan))
 		pass_bound(lfirst(lc), limit);
 }
 
@@ -114,7 +113,7 @@ find_limits(Plan *plan)
 		return;
 	if (IsA(plan, Limit) && has_bound((Limit *) plan))
 		pass_bound(plan->lefttree, (Limit *) plan);
-	foreach(lc, other_children(plan))
+	foreach(lc, lb_other_plans(plan))
 		find_limits(lfirst(lc));
 	find_limits(plan->lefttree);
 	find_limits(plan->righttree);

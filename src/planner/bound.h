@@ -19,4 +19,10 @@
  */
 extern void lb_pass_bounds(PlannedStmt *stmt);
 
+/*
+ * The plans below a plan, besides its lefttree and its righttree, as far as
+ * scans of boards can be there.
+ */
+extern List *lb_other_plans(Plan *plan);
+
 #endif							/* LB_BOUND_H */

@@ -24,6 +24,7 @@
 #include "planner/answer.h"
 #include "planner/bound.h"
 #include "planner/hooks.h"
+#include "planner/miss_report.h"
 #include "planner/page.h"
 #include "planner/page_exec.h"
 #include "planner/ranked.h"
@@ -49,20 +50,59 @@ enabled(void)
 }
 
 static PlannedStmt *
-plan(Query *query, const char *text, int options, ParamListInfo params
-	 LB_EXPLAIN_PARAM)
+plan_statement(Query *query, const char *text, int options,
+			   ParamListInfo params LB_EXPLAIN_PARAM)
 {
 	uint64		nscans = lb_scans_planned;
 	PlannedStmt *stmt;
 
-	if (lb_distributed != NULL)
-		query = lb_distributed->plan(query);
 	stmt = previous_planner != NULL ?
 		previous_planner(query, text, options, params LB_EXPLAIN_ARG) :
 		standard_planner(query, text, options, params LB_EXPLAIN_ARG);
 	if (lb_scans_planned != nscans)
 		lb_pass_bounds(stmt);
 	return stmt;
+}
+
+/*
+ * Plan a statement with a collector of its own, or without one: a function
+ * that is called while another statement is planned can have its statements
+ * planned, too.
+ */
+static PlannedStmt *
+plan_with_misses(LbMisses *misses, Query *query, const char *text,
+				 int options, ParamListInfo params LB_EXPLAIN_PARAM)
+{
+	LbMisses   *outer = lb_misses;
+	PlannedStmt *stmt = NULL;
+
+	lb_misses = misses;
+	PG_TRY();
+	{
+		stmt = plan_statement(query, text, options, params LB_EXPLAIN_ARG);
+		if (misses != NULL && misses->logged)
+			lb_log_missed(misses, stmt);
+	}
+	PG_FINALLY();
+	{
+		lb_misses = outer;
+	}
+	PG_END_TRY();
+	return stmt;
+}
+
+static PlannedStmt *
+plan(Query *query, const char *text, int options, ParamListInfo params
+	 LB_EXPLAIN_PARAM)
+{
+	LbMisses   *misses = lb_take_misses(options);
+
+	if (lb_distributed != NULL)
+		query = lb_distributed->plan(query);
+	if (unlikely(misses != lb_misses))
+		return plan_with_misses(misses, query, text, options, params
+								LB_EXPLAIN_ARG);
+	return plan_statement(query, text, options, params LB_EXPLAIN_ARG);
 }
 
 static void
@@ -82,6 +122,8 @@ upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input,
 		lb_add_page_path(root, output, limit);
 		lb_add_ranked_page_path(root, output, limit);
 	}
+	if (stage == UPPERREL_FINAL && lb_misses != NULL)
+		lb_note_query(root);
 }
 
 static void
@@ -105,6 +147,13 @@ static const struct config_enum_entry planner_child_options[] = {
 	{NULL, 0, false}
 };
 
+static const struct config_enum_entry log_misses_options[] = {
+	{"off", LB_LOG_MISSES_OFF, false},
+	{"notice", LB_LOG_MISSES_NOTICE, false},
+	{"log", LB_LOG_MISSES_LOG, false},
+	{NULL, 0, false}
+};
+
 void
 lb_planner_init(void)
 {
@@ -121,6 +170,13 @@ lb_planner_init(void)
 							 &lb_enable_planner,
 							 true,
 							 PGC_USERSET, GUC_EXPLAIN,
+							 NULL, NULL, NULL);
+	DefineCustomEnumVariable("leaderboard.log_misses",
+							 "Reports queries that a board could answer and that do not use it.",
+							 "\"notice\" tells the client, \"log\" the server's log.",
+							 &lb_log_misses,
+							 LB_LOG_MISSES_OFF, log_misses_options,
+							 PGC_USERSET, 0,
 							 NULL, NULL, NULL);
 
 	RegisterCustomScanMethods(&lb_aggregate_methods);

@@ -24,20 +24,28 @@
 #include "util/planted.h"
 
 /*
- * Whether the query reads all rows of the table as they are.  A board has the
- * rows of a plain table without those that inherit from it, and the rows of
- * all partitions of a partitioned one.
+ * The query must read all rows of the table as they are.  A board has the rows
+ * of a plain table without those that inherit from it, and the rows of all
+ * partitions of a partitioned one.
  */
-static bool
-reads_plainly(const PlannerInfo *root, const RelOptInfo *rel,
-			  const RangeTblEntry *rte)
+LbMiss
+lb_source_miss(const PlannerInfo *root, const RelOptInfo *rel)
 {
+	const RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
+
 	if (rte->relkind != RELKIND_RELATION &&
 		rte->relkind != RELKIND_PARTITIONED_TABLE)
-		return false;
-	return rte->inh == (rte->relkind == RELKIND_PARTITIONED_TABLE) &&
-		rte->tablesample == NULL && root->rowMarks == NIL &&
-		!bms_is_member(rel->relid, root->all_result_relids);
+		return LB_MISS_OTHER;
+	if (rte->inh != (rte->relkind == RELKIND_PARTITIONED_TABLE))
+		return rte->inh ? LB_MISS_INHERITED : LB_MISS_NO_ROWS;
+	if (rte->tablesample != NULL)
+		return LB_MISS_SAMPLE;
+	if (root->rowMarks != NIL)
+		return root->parse->commandType == CMD_SELECT ? LB_MISS_LOCKS :
+			LB_MISS_WRITES;
+	if (bms_is_member(rel->relid, root->all_result_relids))
+		return LB_MISS_WRITES;
+	return RecoveryInProgress() ? LB_MISS_STANDBY : LB_MISS_NOT_ASKED;
 }
 
 /* Whether the query has quals of policies.  One that is true is gone. */
@@ -80,9 +88,9 @@ lb_find_source(PlannerInfo *root, RelOptInfo *rel, LbSource *source)
 
 	if (!IS_SIMPLE_REL(rel) || rel->rtekind != RTE_RELATION)
 		return false;
-	rte = planner_rt_fetch(rel->relid, root);
-	if (!reads_plainly(root, rel, rte) || RecoveryInProgress())
+	if (lb_source_miss(root, rel) != LB_MISS_NOT_ASKED)
 		return false;
+	rte = planner_rt_fetch(rel->relid, root);
 	cat = lb_catalog();
 	if (cat == NULL || !cat->version_ok || !lb_try_load_defns())
 		return false;

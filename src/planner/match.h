@@ -13,6 +13,7 @@
 #include "nodes/pathnodes.h"
 
 #include "boards/definition.h"
+#include "planner/miss.h"
 
 /* A table of a query that has boards. */
 typedef struct LbSource
@@ -37,6 +38,42 @@ typedef struct LbSource
  */
 extern bool lb_find_source(PlannerInfo *root, RelOptInfo *rel,
 						   LbSource *source);
+
+/*
+ * What keeps lb_find_source() from a table with boards, as the query reads it;
+ * LB_MISS_NOT_ASKED if nothing does.
+ */
+extern LbMiss lb_source_miss(const PlannerInfo *root, const RelOptInfo *rel);
+
+/*
+ * A board of the table, or each of them, is not used for a reason, of which an
+ * expression may be the detail.  These return false, for a caller that gives
+ * up.
+ */
+static inline bool
+lb_miss(const LbSource *source, const LbDefinition *defn, LbMiss miss)
+{
+	if (unlikely(lb_misses != NULL))
+		lb_note_miss(source->root, source->rel->relid, defn, miss, NULL);
+	return false;
+}
+
+static inline bool
+lb_miss_expr(const LbSource *source, const LbDefinition *defn, LbMiss miss,
+			 void *expr)
+{
+	if (unlikely(lb_misses != NULL))
+		lb_note_missed_expr(source->root, source->rel->relid, defn, miss, expr);
+	return false;
+}
+
+static inline bool
+lb_miss_all(const LbSource *source, LbMiss miss)
+{
+	if (unlikely(lb_misses != NULL))
+		lb_note_miss_of_all(source->root, source->rel->relid, miss);
+	return false;
+}
 
 /*
  * Whether a board has an index while a query is planned.  The query is planned

@@ -114,8 +114,10 @@ match_order(Match *match)
 			break;
 		if (column >= 0 && column < next)
 			continue;
-		if (column != next || !collates_as_key(&defn->columns[column], key))
+		if (column != next)
 			return false;
+		if (!collates_as_key(&defn->columns[column], key))
+			return lb_miss(match->source, defn, LB_MISS_TEXT);
 		reverse = (LB_PATHKEY_STRATEGY(key) == BTGreaterStrategyNumber) !=
 			defn->columns[column].descending;
 		if (next > fixed && reverse != match->reverse)
@@ -138,16 +140,18 @@ match_board(Match *match, const LbSource *source, LbDefinition *defn)
 	if (!lb_may_be_page(source, defn, &match->checks) ||
 		!lb_sort_quals(source, defn, source->rel->baserestrictinfo,
 					   &match->quals, NULL) ||
-		!lb_quals_imply_board(source, defn, &match->quals, false) ||
-		!match_order(match))
+		!lb_quals_imply_board(source, defn, &match->quals, false))
 		return false;
+	if (!match_order(match))
+		return lb_miss(source, defn, LB_MISS_ORDER);
 
 	/* The rows that tie with the last one begin with the same words. */
 	if (query->limitOption == LIMIT_OPTION_WITH_TIES &&
 		match->ncolumns > 1 && lb_shape_varies(&defn->shape))
-		return false;
+		return lb_miss(source, defn, LB_MISS_TEXT);
 	match->index = lb_member_index(source, defn);
-	return OidIsValid(match->index);
+	return OidIsValid(match->index) ||
+		lb_miss(source, defn, LB_MISS_MEMBER_INDEX);
 }
 
 
@@ -269,6 +273,8 @@ add_path_for(const Match *match, const FinalPathExtraData *limit,
 	set_cost(match, limit, path);
 	if (LB_CHEAPER(&path->path, child))
 		final->pathlist = list_make1(path);
+	else
+		(void) lb_miss(source, match->defn, LB_MISS_COST);
 }
 
 
@@ -303,13 +309,11 @@ may_limit(const LbSource *source, const LbDefinition *defn, bool *checks)
 	PlannerInfo *root = source->root;
 	List	   *tlist = root->processed_tlist;
 	LbKnownColumn score = {defn->columns[0].attno, 1, 1};
+	const LbKnownColumn *known = lb_is_integer(defn->columns[0].oid) ?
+		&score : NULL;
 
-	*checks = false;
-	if (lb_may_limit(source, root, tlist, NULL))
-		return true;
-	*checks = true;
-	return lb_is_integer(defn->columns[0].oid) &&
-		lb_may_limit(source, root, tlist, &score);
+	*checks = known != NULL && lb_may_raise((Node *) tlist, NULL);
+	return lb_may_limit(source, root, tlist, known);
 }
 
 bool
@@ -318,10 +322,14 @@ lb_may_be_page(const LbSource *source, const LbDefinition *defn,
 {
 	const PlannerInfo *root = source->root;
 
-	return root->sort_pathkeys != NIL && lb_returns_rows(root) &&
-		!root->parse->hasWindowFuncs && lb_only_rel(root) == source->rel &&
-		may_limit(source, defn, checks) &&
-		!has_system_columns(root->processed_tlist, source->rel->relid);
+	if (root->sort_pathkeys == NIL || root->parse->hasWindowFuncs ||
+		lb_only_rel(root) != source->rel)
+		return false;
+	if (!lb_returns_rows(root))
+		return lb_miss_all(source, LB_MISS_DISTINCT);
+	if (has_system_columns(root->processed_tlist, source->rel->relid))
+		return lb_miss_all(source, LB_MISS_SYSTEM_COLUMN);
+	return may_limit(source, defn, checks);
 }
 
 void
@@ -334,9 +342,14 @@ lb_add_page_path(PlannerInfo *root, RelOptInfo *final,
 
 	if (!limit->limit_needed || final->pathlist == NIL ||
 		(rel = lb_only_rel(root)) == NULL || IS_DUMMY_REL(rel) ||
-		rel->rtekind != RTE_RELATION ||
-		planner_rt_fetch(rel->relid, root)->relkind != RELKIND_RELATION ||
-		!lb_find_source(root, rel, &source))
+		rel->rtekind != RTE_RELATION)
+		return;
+	if (planner_rt_fetch(rel->relid, root)->relkind != RELKIND_RELATION)
+	{
+		(void) lb_miss_table(root, rel->relid, LB_MISS_PARTITIONED);
+		return;
+	}
+	if (!lb_find_source(root, rel, &source))
 		return;
 	for (int i = 0; i < source.ndefns; i++)
 	{

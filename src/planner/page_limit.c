@@ -81,11 +81,16 @@ lb_may_limit(const LbSource *source, const PlannerInfo *root, List *exprs,
 {
 	const Query *query = root->parse;
 
-	return limit_needed(root->parse) && !lb_is_volatile(root, exprs) &&
-		!lb_is_volatile(root, root->init_plans) &&
-		!(has_offset(query) && lb_may_raise((Node *) exprs, known)) &&
-		lb_is_operand(source, query->limitCount) &&
-		lb_is_operand(source, query->limitOffset);
+	if (!limit_needed(root->parse))
+		return false;
+	if (lb_is_volatile(root, exprs) ||
+		lb_is_volatile(root, root->init_plans) ||
+		!lb_is_operand(source, query->limitCount) ||
+		!lb_is_operand(source, query->limitOffset))
+		return lb_miss_all(source, LB_MISS_VOLATILE);
+	if (has_offset(query) && lb_may_raise((Node *) exprs, known))
+		return lb_miss_all(source, LB_MISS_OFFSET);
+	return true;
 }
 
 double

@@ -16,10 +16,12 @@
 
 #include "access/stratnum.h"
 #include "catalog/pg_type.h"
+#include "lib/stringinfo.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
 #include "ledger/off_board.h"
@@ -371,7 +373,7 @@ lb_sort_quals(const LbSource *source, const LbDefinition *defn,
 		/* It has a subplan. */
 		if (IsA(lfirst(lc), RestrictInfo) &&
 			lfirst_node(RestrictInfo, lc)->pseudoconstant)
-			return false;
+			return lb_miss(source, defn, LB_MISS_CONSTANT);
 		if (!policy && list_member(generated, clause))
 		{
 			LbQuals		part = {0};
@@ -385,32 +387,80 @@ lb_sort_quals(const LbSource *source, const LbDefinition *defn,
 		{
 			if (policy && (quals->board == board ||
 						   contain_leaked_vars((Node *) clause)))
-				return false;
+				return lb_miss(source, defn, LB_MISS_POLICIES);
 			continue;
 		}
-		if (others == NULL || policy)
-			return false;
+		if (policy)
+			return lb_miss(source, defn, LB_MISS_POLICIES);
+		if (others == NULL)
+			return lb_miss_expr(source, defn, LB_MISS_CONDITION, clause);
 		*others = lappend(*others, lfirst(lc));
 	}
-	return is_range(defn, quals);
+	return is_range(defn, quals) || lb_miss(source, defn, LB_MISS_RANGE);
+}
+
+/* Whether a column can be null in rows that satisfy the quals. */
+static bool
+may_be_null(const LbSource *source, const LbColumn *column,
+			const LbQuals *quals)
+{
+	return !bms_is_member(column->attno, source->not_null) &&
+		!bms_is_member(column->attno, quals->not_null);
+}
+
+/*
+ * Note which conditions would leave out the rows that are off the board.
+ * Returns false.
+ */
+static bool
+miss_off_board(const LbSource *source, const LbDefinition *defn,
+			   const LbQuals *quals, int64 rows)
+{
+	const LbColumn *ranked_if = lb_ranked_if_column(defn);
+	StringInfoData conditions;
+
+	if (likely(lb_misses == NULL))
+		return false;
+	initStringInfo(&conditions);
+	if (ranked_if != NULL && quals->ranked_if == NULL)
+		appendStringInfoString(&conditions, quote_identifier(ranked_if->name));
+	for (int i = 0; i < lb_nkey_columns(defn); i++)
+	{
+		const LbColumn *column = &defn->columns[i];
+
+		if (!may_be_null(source, column, quals))
+			continue;
+		appendStringInfo(&conditions, "%s%s IS NOT NULL",
+						 conditions.len > 0 ? " AND " : "",
+						 quote_identifier(column->name));
+	}
+	lb_note_off_board(source->root, source->rel->relid, defn, rows,
+					  conditions.data);
+	return false;
 }
 
 /* Whether no row is off the board that the quals are of. */
 static bool
-is_complete_now(LbDefinition *defn, const LbQuals *quals)
+is_complete_now(const LbSource *source, LbDefinition *defn,
+				const LbQuals *quals)
 {
 	const Const *value = (const Const *) quals->value;
 	LbTarget	target = {.defn = defn,.value = {0, ""}};
+	const LbTarget *known = &target;
 	char		room[LB_VALUE_ROOM];
 	Datum		datum;
 
-	if (!defn->family)
-		return lb_is_complete_now(defn, &target);
-	if (value == NULL || !IsA(value, Const) || value->constisnull)
-		return lb_is_complete_now(defn, NULL);
-	datum = value->constvalue;
-	return !lb_set_target_value(&target, value->consttype, &datum, room) ||
-		lb_is_complete_now(defn, &target);
+	if (defn->family &&
+		(value == NULL || !IsA(value, Const) || value->constisnull))
+		known = NULL;
+	else if (defn->family)
+	{
+		datum = value->constvalue;
+		if (!lb_set_target_value(&target, value->consttype, &datum, room))
+			return true;
+	}
+	return lb_is_complete_now(defn, known) ||
+		miss_off_board(source, defn, quals, lb_off_board_now(defn, known));
 }
 
 bool
@@ -425,16 +475,15 @@ lb_quals_imply_board(const LbSource *source, LbDefinition *defn,
 			column->role == LB_ROLE_BOARD)
 			continue;
 #if LB_PLANT_BUG != 8
-		if (!bms_is_member(column->attno, source->not_null) &&
-			!bms_is_member(column->attno, quals->not_null) &&
-			!(score_null && i == 0))
+		if (may_be_null(source, column, quals) && !(score_null && i == 0))
 			quals->complete = true;
 #endif
 	}
 	if (defn->has_ranked_if && quals->ranked_if == NULL)
 		quals->complete = true;
-	return defn->family == (quals->board != NULL) &&
-		(!quals->complete || is_complete_now(defn, quals));
+	if (defn->family != (quals->board != NULL))
+		return lb_miss(source, defn, LB_MISS_WHICH_BOARD);
+	return !quals->complete || is_complete_now(source, defn, quals);
 }
 
 bool

@@ -294,9 +294,18 @@ make_path(LbRanked *match, const LbLookup *lookup, RelOptInfo *rel,
 	List	   *private = make_private(match, lookup);
 	List	   *exprs = list_concat(make_exprs(match, lookup), limit);
 
-	if (match->failed || child == NULL || !may_reorder(match, lookup) ||
-		!has_room(match, lookup))
+	if (match->failed || child == NULL)
 		return NULL;
+	if (!may_reorder(match, lookup))
+	{
+		(void) lb_miss(&match->source, match->defn, LB_MISS_VIEW_ORDER);
+		return NULL;
+	}
+	if (!has_room(match, lookup))
+	{
+		(void) lb_miss(&match->source, match->defn, LB_MISS_MEMORY);
+		return NULL;
+	}
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = rel;
 	path->path.pathkeys = lookup->pathkeys;
@@ -332,6 +341,9 @@ add_path_for(LbRanked *match, const LbLookup *lookup, Relids outer)
 		path->path.rows = Min(path->path.rows, lookup->rows);
 	set_cost(match, lookup, path);
 	add_path(rel, (Path *) path);
+
+	/* Unless the plan has it. */
+	(void) lb_miss(&match->source, match->defn, LB_MISS_COST);
 }
 
 static bool
@@ -434,6 +446,7 @@ lb_add_ranked_paths(PlannerInfo *root, RelOptInfo *rel)
 
 	if (!lb_match_ranked(root, rel, rel->reltarget->exprs, &match))
 		return;
+	(void) lb_miss(&match.source, match.defn, LB_MISS_FEW_ROWS);
 	infos = lb_usable_infos(&match, rel->baserestrictinfo);
 	if (lb_find_lookup(&match, infos, &lookup))
 		add_path_for(&match, &lookup, NULL);
@@ -487,6 +500,19 @@ costs_of(const LbRanked *match, const Path *child)
 	return child;
 }
 
+/* Note why a query with window functions is no page. */
+static void
+note_page(PlannerInfo *root, const FinalPathExtraData *limit,
+		  const RelOptInfo *rel)
+{
+	if (!limit->limit_needed)
+		(void) lb_miss_query(root, LB_MISS_ALL_RANKS);
+	else if (rel == NULL)
+		(void) lb_miss_query(root, LB_MISS_JOIN);
+	else if (!lb_returns_rows(root))
+		(void) lb_miss_query(root, LB_MISS_DISTINCT);
+}
+
 void
 lb_add_ranked_page_path(PlannerInfo *root, RelOptInfo *final,
 						const FinalPathExtraData *limit)
@@ -497,12 +523,18 @@ lb_add_ranked_page_path(PlannerInfo *root, RelOptInfo *final,
 	LbRanked	match;
 	LbLookup	lookup;
 
+	if (root->parse->hasWindowFuncs)
+		note_page(root, limit, rel);
 	if (!limit->limit_needed || child == NULL || rel == NULL ||
 		(rel->rtekind == RTE_RELATION && !root->parse->hasWindowFuncs) ||
 		!lb_returns_rows(root) ||
-		!lb_match_ranked(root, rel, root->processed_tlist, &match) ||
-		!find_page(&match, &lookup))
+		!lb_match_ranked(root, rel, root->processed_tlist, &match))
 		return;
+	if (!find_page(&match, &lookup))
+	{
+		(void) lb_miss(&match.source, match.defn, LB_MISS_FEW_ROWS);
+		return;
+	}
 	lb_limit_rank_page(&match, limit, &lookup);
 	match.quals.one_time = list_concat(lb_ranked_one_time(&match),
 									   match.quals.one_time);
@@ -515,4 +547,6 @@ lb_add_ranked_page_path(PlannerInfo *root, RelOptInfo *final,
 	set_cost(&match, &lookup, path);
 	if (LB_CHEAPER(&path->path, costs_of(&match, child)))
 		final->pathlist = list_make1(path);
+	else
+		(void) lb_miss(&match.source, match.defn, LB_MISS_COST);
 }

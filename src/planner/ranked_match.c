@@ -52,7 +52,10 @@
  * ----------------------------------------------------------------
  */
 
-/* Whether a window has all rows of one board, whatever its order. */
+/*
+ * Whether a window has all rows of one board, whatever its order.  Without
+ * partitions, the quals say which.
+ */
 static bool
 is_one_board(LbRanked *match, const WindowClause *window)
 {
@@ -63,7 +66,7 @@ is_one_board(LbRanked *match, const WindowClause *window)
 	LbOrder		order;
 
 	if (window->partitionClause == NIL)
-		return match->defn->family == (match->quals.board != NULL);
+		return true;
 	if (board == NULL || list_length(window->partitionClause) != 1)
 		return false;
 	group = linitial(window->partitionClause);
@@ -110,7 +113,7 @@ sorts_by_key(const LbRanked *match, const WindowClause *window, bool *reverse)
 		/* Texts of a key are in the order of their bytes. */
 		if (defn->columns[i].type->words == LB_TEXT &&
 			!LB_COLLATES_BYTES(exprCollation((Node *) target->expr)))
-			return false;
+			return lb_miss(&match->source, defn, LB_MISS_TEXT);
 		is_reverse = (order.strategy == BTGreaterStrategyNumber) !=
 			defn->columns[i].descending;
 		if (i > 0 && is_reverse != *reverse)
@@ -182,16 +185,21 @@ add_func(LbRanked *match, WindowFunc *func)
 	int			n = list_length(window->orderClause);
 
 	if (func->aggfilter != NULL || window->startOffset != NULL ||
-		window->endOffset != NULL || !find_kind(func, window, &kind) ||
-		!is_one_board(match, window) ||
+		window->endOffset != NULL || !find_kind(func, window, &kind))
+		return lb_miss_expr(&match->source, match->defn,
+							LB_MISS_WINDOW_FUNCTION, func);
+	if (window->partitionClause == NIL &&
+		match->defn->family != (match->quals.board != NULL))
+		return lb_miss(&match->source, match->defn, LB_MISS_WHICH_BOARD);
+	if (!is_one_board(match, window) ||
 		!sorts_by_key(match, window, &reverse) ||
 		!can_count(match->defn, kind, n))
-		return false;
+		return lb_miss_expr(&match->source, match->defn, LB_MISS_WINDOW, func);
 
 	/* Distinct scores are counted up to a score only. */
 	if (kind == LB_RANK_DENSE_RANK &&
 		(n != 1 || !lb_limits_score_only(match->quals.conds)))
-		return false;
+		return lb_miss(&match->source, match->defn, LB_MISS_DISTINCT_SCORES);
 	match->windows = lappend(match->windows, func);
 	match->funcs = lappend(match->funcs,
 						   list_make4_int(kind, reverse, n, find_buckets(func)));
@@ -456,15 +464,16 @@ find_board(LbRanked *match, bool ready)
 	return false;
 }
 
-/* Whether a subquery may be one that ranks the rows of a table. */
+/*
+ * Whether a subquery with windows may be one that ranks the rows of a table.
+ */
 static bool
 is_ranking(const PlannerInfo *subroot)
 {
 	const Query *query = subroot->parse;
 
-	return query->windowClause != NIL && lb_returns_rows(subroot) &&
-		query->limitCount == NULL && query->limitOffset == NULL &&
-		subroot->init_plans == NIL &&
+	return lb_returns_rows(subroot) && query->limitCount == NULL &&
+		query->limitOffset == NULL && subroot->init_plans == NIL &&
 		!contain_volatile_functions((Node *) query->targetList) &&
 		!contain_subplans((Node *) query->targetList);
 }
@@ -482,12 +491,18 @@ find_query(LbRanked *match)
 	if (match->flat)
 	{
 		match->query = root->parse;
-		return root->parse->hasWindowFuncs && lb_returns_rows(root) &&
-			lb_find_source(root, match->rel, &match->source);
+		if (!root->parse->hasWindowFuncs)
+			return false;
+		if (!lb_returns_rows(root))
+			return lb_miss_query(root, LB_MISS_DISTINCT);
+		return lb_find_source(root, match->rel, &match->source);
 	}
-	if (subroot == NULL || !is_ranking(subroot) ||
-		!bms_get_singleton_member(subroot->all_baserels, &table))
+	if (subroot == NULL || subroot->parse->windowClause == NIL)
 		return false;
+	if (!is_ranking(subroot))
+		return lb_miss_query(subroot, LB_MISS_SUBQUERY);
+	if (!bms_get_singleton_member(subroot->all_baserels, &table))
+		return lb_miss_query(subroot, LB_MISS_JOIN);
 	match->query = subroot->parse;
 	return lb_find_source(subroot, subroot->simple_rel_array[table],
 						  &match->source);
@@ -502,12 +517,17 @@ lb_match_ranked(PlannerInfo *root, RelOptInfo *rel, List *wanted,
 	match->root = root;
 	match->rel = rel;
 	match->wanted = wanted;
-	return rel->reloptkind == RELOPT_BASEREL && rel->pathlist != NIL &&
-		!IS_DUMMY_REL(rel) && bms_is_empty(rel->lateral_relids) &&
-		root->rowMarks == NIL && find_query(match) &&
-		planner_rt_fetch(source->rel->relid, source->root)->relkind ==
-		RELKIND_RELATION &&
-		(find_board(match, true) || find_board(match, false));
+	if (rel->reloptkind != RELOPT_BASEREL || rel->pathlist == NIL ||
+		IS_DUMMY_REL(rel) || !bms_is_empty(rel->lateral_relids) ||
+		!find_query(match))
+		return false;
+	if (root->rowMarks != NIL)
+		return lb_miss_all(source, root->parse->commandType == CMD_SELECT ?
+						   LB_MISS_LOCKS : LB_MISS_WRITES);
+	if (planner_rt_fetch(source->rel->relid, source->root)->relkind !=
+		RELKIND_RELATION)
+		return lb_miss_all(source, LB_MISS_PARTITIONED);
+	return find_board(match, true) || find_board(match, false);
 }
 
 

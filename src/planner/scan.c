@@ -80,7 +80,7 @@ find_keys(Match *match)
 
 		if (defn->columns[i].type->words == LB_TEXT &&
 			!LB_COLLATES_BYTES(var->varcollid))
-			return false;
+			return lb_miss(match->source, defn, LB_MISS_TEXT);
 		match->keys = lappend(match->keys, var);
 	}
 	return true;
@@ -156,8 +156,11 @@ match_board(Match *match, const LbSource *source, LbDefinition *defn)
 	memset(match, 0, sizeof(Match));
 	match->source = source;
 	match->defn = defn;
-	if (!may_sort(source, defn) || !lb_has_index_now(defn) ||
-		!lb_sort_quals(source, defn, source->rel->baserestrictinfo,
+	if (!may_sort(source, defn))
+		return false;
+	if (!lb_has_index_now(defn))
+		return lb_miss(source, defn, LB_MISS_NOT_READY);
+	if (!lb_sort_quals(source, defn, source->rel->baserestrictinfo,
 					   &match->quals, &match->others) ||
 		!lb_quals_imply_board(source, defn, &match->quals, false))
 		return false;
@@ -166,13 +169,16 @@ match_board(Match *match, const LbSource *source, LbDefinition *defn)
 	 * That is a page, which has a better path.  Rows are skipped by their
 	 * number.
 	 */
-	if ((match->others == NIL &&
-		 (lb_may_be_page(source, defn, &checks) || lb_may_be_ranked_page(source))) ||
-		lb_is_volatile(source->root, extract_actual_clauses(match->others, false)))
+	if (match->others == NIL &&
+		(lb_may_be_page(source, defn, &checks) || lb_may_be_ranked_page(source)))
 		return false;
+	if (lb_is_volatile(source->root, extract_actual_clauses(match->others, false)))
+		return lb_miss(source, defn, LB_MISS_VOLATILE);
 	leave_gating_quals(match);
 	match->index = lb_member_index(source, defn);
-	if (!OidIsValid(match->index) || !find_keys(match))
+	if (!OidIsValid(match->index))
+		return lb_miss(source, defn, LB_MISS_MEMBER_INDEX);
+	if (!find_keys(match))
 		return false;
 	lb_enclose_others(source, defn, match->others, &match->quals);
 	return true;
@@ -572,6 +578,9 @@ add_path_for(const Match *match, bool reverse, List *pathkeys)
 									  match->keys, operators);
 	set_cost(match, path);
 	add_path(rel, &path->path);
+
+	/* Unless the plan has it. */
+	(void) lb_miss(match->source, match->defn, LB_MISS_SCAN_COST);
 }
 
 void
@@ -582,12 +591,19 @@ lb_add_scan_paths(PlannerInfo *root, RelOptInfo *rel)
 
 	if (!IS_SIMPLE_REL(rel) || rel->rtekind != RTE_RELATION ||
 		!has_useful_pathkeys(root, rel) || IS_DUMMY_REL(rel) ||
-		!bms_is_empty(rel->lateral_relids) ||
-		planner_rt_fetch(rel->relid, root)->relkind != RELKIND_RELATION ||
-		!lb_find_source(root, rel, &source))
+		!bms_is_empty(rel->lateral_relids))
+		return;
+	if (planner_rt_fetch(rel->relid, root)->relkind != RELKIND_RELATION)
+	{
+		(void) lb_miss_table(root, rel->relid, LB_MISS_PARTITIONED);
+		return;
+	}
+	if (!lb_find_source(root, rel, &source))
 		return;
 	for (int i = 0; i < source.ndefns; i++)
 	{
+		bool		any = false;
+
 		if (!match_board(&match, &source, source.defns[i]))
 			continue;
 		for (int reverse = 0; reverse <= 1; reverse++)
@@ -596,6 +612,9 @@ lb_add_scan_paths(PlannerInfo *root, RelOptInfo *rel)
 
 			if (pathkeys != NIL)
 				add_path_for(&match, reverse, pathkeys);
+			any = any || pathkeys != NIL;
 		}
+		if (!any && root->sort_pathkeys != NIL)
+			(void) lb_miss(&source, match.defn, LB_MISS_ORDER);
 	}
 }

@@ -12,6 +12,8 @@
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/lsyscache.h"
+#include "utils/rls.h"
+#include "utils/syscache.h"
 
 #include "sql/check.h"
 #include "util/compat.h"
@@ -23,6 +25,34 @@ lb_require_owner(Oid relid)
 		aclcheck_error(ACLCHECK_NOT_OWNER,
 					   get_relkind_objtype(get_rel_relkind(relid)),
 					   get_rel_name(relid));
+}
+
+static bool
+may_read_column(Oid source, const char *name)
+{
+	AttrNumber	attno = get_attnum(source, name);
+
+	return attno != InvalidAttrNumber &&
+		pg_attribute_aclcheck(source, attno, GetUserId(),
+							  ACL_SELECT) == ACLCHECK_OK;
+}
+
+bool
+lb_may_see(const LbDefinition *defn)
+{
+	Oid			source = defn->source;
+
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(source)))
+		return false;
+	if (pg_class_aclcheck(source, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
+	{
+		for (int i = 0; i < defn->ncolumns; i++)
+		{
+			if (!may_read_column(source, defn->columns[i].name))
+				return false;
+		}
+	}
+	return check_enable_rls(source, InvalidOid, true) != RLS_ENABLED;
 }
 
 void

@@ -8,8 +8,18 @@
 #ifndef LB_CHECK_H
 #define LB_CHECK_H
 
+#include "boards/definition.h"
+
 /* Raise 42501 unless the caller owns the relation. */
 extern void lb_require_owner(Oid relid);
+
+/*
+ * Whether the current user may see a board, resolved or not, in statistics and
+ * messages: it may read all rows, and the columns that the board is made of.
+ * The names of a family's boards are values of a column, and the counts are of
+ * all rows.  Never raises.
+ */
+extern bool lb_may_see(const LbDefinition *defn);
 
 /* Raise 22004. */
 extern void lb_null_argument(const char *name);

@@ -18,6 +18,12 @@
 #include "util/compat.h"
 
 /*
+ * A cursor option of the library's own statements, which the planner's hook
+ * knows them by.  PostgreSQL and Citus have others.
+ */
+#define LB_CURSOR_OPT_OWN 0x40000000
+
+/*
  * A statement whose plan is kept from call to call, in a static variable of
  * the code that runs it.
  */

@@ -222,7 +222,7 @@ lb_prepare(const char *text, Oid table, int nargs, const Oid *types,
 	PG_TRY();
 	{
 		plan = SPI_prepare_cursor(text, nargs, unconstify(Oid *, types),
-								  options);
+								  options | LB_CURSOR_OPT_OWN);
 	}
 	PG_CATCH();
 	{

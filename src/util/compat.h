@@ -124,6 +124,23 @@
 #define LB_EXPLAIN_ARG
 #endif
 
+#if PG_VERSION_NUM >= 190000
+#define LB_PLAN_QUERY(query, text, options) \
+	pg_plan_query(query, text, options, NULL, NULL)
+#else
+#define LB_PLAN_QUERY(query, text, options) \
+	pg_plan_query(query, text, options, NULL)
+#endif
+
+/* Version 16 has the privileges that a plan needs apart from its tables. */
+#if PG_VERSION_NUM >= 160000
+#define LB_CHECK_PERMISSIONS(stmt, raise) \
+	ExecCheckPermissions((stmt)->rtable, (stmt)->permInfos, raise)
+#else
+#define LB_CHECK_PERMISSIONS(stmt, raise) \
+	ExecCheckRTPerms((stmt)->rtable, raise)
+#endif
+
 /* Version 18 can leave room before it. */
 #if PG_VERSION_NUM >= 180000
 #define LB_FORM_MINIMAL_TUPLE(desc, values, nulls) \

@@ -222,7 +222,11 @@ static const Step steps[] = {
 			"SELECT bool_and((SELECT count(*) FROM plain q WHERE q.score > p.score) = r - 1) FROM (SELECT score, rank() OVER (ORDER BY score DESC) AS r FROM plain) AS p",
 			"SELECT rank(2.5) WITHIN GROUP (ORDER BY score DESC) = lb_rank_of_score_key('2.5', 'keyed') FROM keyed",
 			"SELECT count(*) = lb_count('fam:a') FROM fam WHERE kind = 'a'",
-		"SELECT (percentile_disc(0.3) WITHIN GROUP (ORDER BY score), max(score)) IS NOT NULL FROM plain WHERE score > 1.5"},
+			"SELECT (percentile_disc(0.3) WITHIN GROUP (ORDER BY score), max(score)) IS NOT NULL FROM plain WHERE score > 1.5",
+			"SELECT bool_or(reason LIKE '%GROUP BY%') FROM lb_explain('SELECT score, count(*) FROM plain GROUP BY score')",
+			"SET leaderboard.log_misses = log",
+			"SELECT count(*) >= 0 FROM plain WHERE score > 5 AND id % 2 = 0",
+		"RESET leaderboard.log_misses"},
 	NULL},
 	/* The rows are changed by the checking session: see run_step(). */
 	{"old snapshot", READ, NULL,

@@ -76,10 +76,10 @@ for my $text (
 	is_deeply([ problems($text, [], \%parameters) ], [], "nothing in: $text");
 }
 
-# The sources.
+# The sources.  miss.c has hints with words of SQL, and no statement.
 my $ntexts = 0;
 my (%texts_of, %ctes_in);
-for my $file (glob("$tree/src/*.c $tree/src/*/*.c"))
+for my $file (grep { !m{/planner/miss\.c$} } glob("$tree/src/*.c $tree/src/*/*.c"))
 {
 	my ($folder) = $file =~ m{(.*)/};
 

@@ -191,6 +191,7 @@ my %by_name = (
 	time_zone => q{CAST('UTC' AS pg_catalog.text)},
 	amounts => q{CAST('{30,40}' AS pg_catalog.int8[])},
 	percentile => q{CAST(50 AS pg_catalog.float8)},
+	query => q{CAST('SELECT pg_catalog.max(score) FROM public.game' AS pg_catalog.text)},
 	member => q{CAST(3 AS pg_catalog.int8)});
 my %key_by_name = (
 	member => q{CAST('3' AS pg_catalog.text)},

@@ -249,6 +249,17 @@ my @reasons = map { /^\| (`.*?) \|/ ? $1 =~ /`((?!building)[^`]*)`/g : () } spli
 cmp_ok(scalar @reasons, '>', 20, 'there are reasons');
 is_deeply([ grep { !$literal{$_} } @reasons ], [], 'docs/troubleshooting.md has reasons of the library');
 
+# Why a query misses its board, and what to write, in the words of the library.
+my ($texts) = slurp_file("$tree/src/planner/miss.c") =~ /lb_miss_texts\[LB_NMISSES\] = \{\n(.*?)^\};/ms;
+my ($misses) = slurp_file("$tree/docs/plain-sql.md") =~ /^## Why a query misses its board\n(.*?)^## /ms;
+my @words = map { s/\\"/"/gr =~ s/%s/\x{2026}/gr } $texts =~ /"((?:[^"\\]|\\.)*)"/g;
+my @enum = slurp_file("$tree/src/planner/miss.h") =~ /^\t(LB_MISS_\w+),$/mg;
+
+utf8::decode($misses);
+cmp_ok(scalar @enum, '>', 30, 'there are reasons of misses');
+is_deeply([ $texts =~ /^\t\[(\w+)\] = /mg ], \@enum, 'each has a text, in order');
+is_deeply([ map { /^\| (?!reason|-)(.*) \|$/ ? split / \| /, $1 : () } split /\n/, $misses ], \@words, 'docs/plain-sql.md has reasons and hints of misses');
+
 # Names of types, for pgindent.
 my @typedefs = split /\n/, slurp_file("$tree/src/typedefs.list");
 my %typedef = map { $_ => 1 } @typedefs;
