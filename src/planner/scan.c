@@ -55,6 +55,7 @@ typedef struct Match
 	const LbDefinition *defn;
 	LbQuals		quals;
 	List	   *others;			/* RestrictInfos that the node checks */
+	bool		page;			/* the query may be a page: page.c */
 	Oid			index;			/* finds a member's row */
 	List	   *keys;			/* Vars of the key's columns */
 } Match;
@@ -166,11 +167,10 @@ match_board(Match *match, const LbSource *source, LbDefinition *defn)
 		return false;
 
 	/*
-	 * That is a page, which has a better path.  Rows are skipped by their
-	 * number.
+	 * A page with ranks has a better path.  Rows are skipped by their number.
 	 */
-	if (match->others == NIL &&
-		(lb_may_be_page(source, defn, &checks) || lb_may_be_ranked_page(source)))
+	match->page = match->others == NIL && lb_may_be_page(source, defn, &checks);
+	if (match->others == NIL && !match->page && lb_may_be_ranked_page(source))
 		return false;
 	if (lb_is_volatile(source->root, extract_actual_clauses(match->others, false)))
 		return lb_miss(source, defn, LB_MISS_VOLATILE);
@@ -610,9 +610,12 @@ lb_add_scan_paths(PlannerInfo *root, RelOptInfo *rel)
 		{
 			List	   *pathkeys = find_pathkeys(&match, reverse);
 
-			if (pathkeys != NIL)
-				add_path_for(&match, reverse, pathkeys);
 			any = any || pathkeys != NIL;
+
+			/* A page in this order has a better path, too. */
+			if (pathkeys != NIL &&
+				!(match.page && pathkeys_contained_in(root->sort_pathkeys, pathkeys)))
+				add_path_for(&match, reverse, pathkeys);
 		}
 		if (!any && root->sort_pathkeys != NIL)
 			(void) lb_miss(&source, match.defn, LB_MISS_ORDER);
