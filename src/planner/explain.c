@@ -20,6 +20,7 @@
 #include "tcop/tcopprot.h"
 #include "tcop/utility.h"
 #include "utils/builtins.h"
+#include "utils/tuplestore.h"
 
 #include "planner/miss_report.h"
 #include "sql/spi.h"
