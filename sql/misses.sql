@@ -340,6 +340,10 @@ SET search_path = other, public;
 SELECT * FROM lb_explain('SELECT count(*) FROM player WHERE id > 5');
 RESET search_path;
 DROP SCHEMA other CASCADE;
+-- Each column of a subquery is looked at once, however many expressions have it.
+SELECT reason FROM lb_explain((SELECT 'WITH c0 AS MATERIALIZED (SELECT points AS c FROM player)'
+	|| string_agg(format(', c%s AS MATERIALIZED (SELECT c + c AS c FROM c%s)', i, i - 1), '' ORDER BY i)
+	|| ' SELECT c FROM c60 ORDER BY c LIMIT 3' FROM generate_series(1, 60) AS i));
 
 REVOKE ALL ON high, score FROM misses_reader;
 DROP ROLE misses_reader;

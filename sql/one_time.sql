@@ -113,6 +113,11 @@ SELECT lbt.result(q) FROM unnest(ARRAY['EXECUTE above(500)', 'EXECUTE countries(
 ROLLBACK;
 SELECT lb_wait_ready();
 
+-- An operand that can raise an error is evaluated for rows that are there, and there are none.
+PREPARE divides(int) AS SELECT max(score) FROM player WHERE score > 1000000 AND ($1 > 5 OR score > 10 / $1);
+EXECUTE divides(0);
+SELECT lbt.answered_by('EXECUTE divides(0)') AS divides;
+
 SELECT * FROM lb_verify();
 DEALLOCATE ALL;
 RESET plan_cache_mode;

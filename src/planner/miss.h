@@ -104,11 +104,20 @@ typedef struct LbMissed
 	int64		off_board;		/* with LB_MISS_OFF_BOARD */
 } LbMissed;
 
+/* A column of a subquery.  Many expressions above it may have it. */
+typedef struct LbMissedOutput
+{
+	PlannerInfo *subroot;
+	AttrNumber	attno;
+} LbMissedOutput;
+
 /* What is noted while a statement is planned. */
 typedef struct LbMisses
 {
 	MemoryContext context;		/* of the rest */
 	List	   *boards;			/* of LbMissed */
+	List	   *outputs;		/* of LbMissedOutput, those that have been
+								 * looked at */
 	bool		logged;			/* to be logged when it is planned */
 } LbMisses;
 

@@ -11,7 +11,7 @@
  * that is left is what the subquery computes for it.
  *
  * Which boards are used, only the finished plan tells: a path of ours may have
- * been dearer than another one.
+ * cost more than another one.
  *
  * What lb_board records of a board, all roles may read.  How many rows are off
  * it is for those that may read the rows, as in lb_stat_board.  A notice goes
@@ -124,6 +124,29 @@ find_with_query(PlannerInfo *root, const RangeTblEntry *rte)
 					list_nth_int(root->cte_plan_ids, i) - 1);
 }
 
+/* Whether a column of a subquery has been looked at.  From now on it has. */
+static bool
+was_marked(PlannerInfo *subroot, AttrNumber attno)
+{
+	LbMissedOutput *output;
+	MemoryContext old;
+	ListCell   *lc;
+
+	foreach(lc, lb_misses->outputs)
+	{
+		output = (LbMissedOutput *) lfirst(lc);
+		if (output->subroot == subroot && output->attno == attno)
+			return true;
+	}
+	old = MemoryContextSwitchTo(lb_misses->context);
+	output = palloc(sizeof(LbMissedOutput));
+	output->subroot = subroot;
+	output->attno = attno;
+	lb_misses->outputs = lappend(lb_misses->outputs, output);
+	MemoryContextSwitchTo(old);
+	return false;
+}
+
 /* A column of a subquery, or of several that are appended. */
 static void
 mark_output(PlannerInfo *root, Index relid, AttrNumber attno)
@@ -134,7 +157,8 @@ mark_output(PlannerInfo *root, Index relid, AttrNumber attno)
 		rel->subroot;
 	ListCell   *lc;
 
-	if (subroot != NULL)
+	CHECK_FOR_INTERRUPTS();
+	if (subroot != NULL && !was_marked(subroot, attno))
 	{
 		TargetEntry *target = get_tle_by_resno(subroot->parse->targetList,
 											   attno);

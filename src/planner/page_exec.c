@@ -130,7 +130,7 @@ answer(PageNode *node)
 		return false;
 	}
 
-	/* Then the operands of quals are not evaluated. */
+	/* No row: so PostgreSQL would not evaluate the operands of quals. */
 	if (empty)
 	{
 		lb_answer_empty(a);

@@ -27,6 +27,7 @@
 #include "ledger/off_board.h"
 #include "planner/generated.h"
 #include "planner/keyset.h"
+#include "planner/no_error.h"
 #include "planner/optional.h"
 #include "planner/quals.h"
 #include "util/compat.h"
@@ -209,6 +210,10 @@ static bool add_qual(const LbSource *source, const LbDefinition *defn,
  * A clause that is to be true unless an expression is.  Rows need not satisfy
  * it then, so it does not say that a column is not null, or that they are
  * ranked.
+ *
+ * PostgreSQL evaluates the clause for rows that are there, and the node also if
+ * there are none.  So neither expression may raise an error, but in a policy,
+ * which PostgreSQL evaluates for each row that it reads.
  */
 static bool
 add_optional(const LbSource *source, const LbDefinition *defn,
@@ -220,7 +225,9 @@ add_optional(const LbSource *source, const LbDefinition *defn,
 
 	if (!lb_split_optional(source, whole, &unless, &clause) ||
 		!add_qual(source, defn, clause, NIL, &found) ||
-		found.unless != NULL)
+		found.unless != NULL ||
+		(!quals->policy &&
+		 lb_may_raise((Node *) list_make3(unless, found.value, found.operands), NULL)))
 		return false;
 	if (found.board != NULL)
 	{
@@ -383,6 +390,7 @@ lb_sort_quals(const LbSource *source, const LbDefinition *defn,
 			quals->not_null = bms_add_members(quals->not_null, part.not_null);
 			continue;
 		}
+		quals->policy = policy;
 		if (add_qual(source, defn, clause, clauses, quals))
 		{
 			if (policy && (quals->board == board ||

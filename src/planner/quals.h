@@ -32,6 +32,8 @@ typedef struct LbQuals
 	Expr	   *value;			/* ... and what it equals; or NULL */
 	Expr	   *unless;			/* that clause is optional: if this is true,
 								 * rows of all boards satisfy it; or NULL */
+	bool		policy;			/* the clause that is being sorted is one of a
+								 * policy */
 	List	   *one_time;		/* clauses that do not depend on the row */
 	Expr	   *ranked_if;		/* the clause on ranked_if, or NULL */
 	Bitmapset  *not_null;		/* columns that are not null in rows that
