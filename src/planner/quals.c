@@ -211,9 +211,9 @@ static bool add_qual(const LbSource *source, const LbDefinition *defn,
  * it then, so it does not say that a column is not null, or that they are
  * ranked.
  *
- * PostgreSQL evaluates the clause for rows that are there, and the node also if
- * there are none.  So neither expression may raise an error, but in a policy,
- * which PostgreSQL evaluates for each row that it reads.
+ * PostgreSQL evaluates the clause for rows that are there, and the node also
+ * if there are none.  So neither expression may raise an error, but in a
+ * policy, which PostgreSQL evaluates for each row that it reads.
  */
 static bool
 add_optional(const LbSource *source, const LbDefinition *defn,

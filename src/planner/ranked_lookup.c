@@ -227,8 +227,8 @@ lb_find_lookup(const LbRanked *match, List *infos, LbLookup *best)
 }
 
 /*
- * Whether quals of the query above must not see all rows of the table, in
- * which an index looks.
+ * Whether some rows are hidden from quals of the query above.  An index would
+ * show them all rows of the table.
  */
 static bool
 has_barrier(const LbRanked *match)
