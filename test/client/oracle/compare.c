@@ -133,6 +133,27 @@ any_comparison(Look *look)
 	return c;
 }
 
+const struct Comparison *
+any_whole_comparison(Look *look)
+{
+	static const char *const whole[] = {
+		"lb_top", "lb_page", "lb_top_json", "lb_at", "lb_count",
+		"lb_count_between", "lb_rank_of_score", "lb_score_at_percentile",
+		"lb_histogram", "lb_histogram_floats"
+	};
+	const struct Comparison *c;
+
+	for (;;)
+	{
+		c = any_comparison(look);
+		for (int i = 0; i < LENGTH(whole); i++)
+		{
+			if (strcmp(c->function, whole[i]) == 0)
+				return c;
+		}
+	}
+}
+
 /* Print the text of a member, as its type has it. */
 static void
 put_text(FILE *f, const Table *t, const char *member)

@@ -223,6 +223,9 @@ extern void load_comparisons(void);
 /* One that the table's boards can have; says in the look which function to ask. */
 extern const struct Comparison *any_comparison(Look *look);
 
+/* The same of a function whose query reads all rows, and finds none by its member. */
+extern const struct Comparison *any_whole_comparison(Look *look);
+
 /* The beginning of the statement of each comparison. */
 extern const char *ranked_rows;
 
