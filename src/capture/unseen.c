@@ -20,8 +20,12 @@
  * snapshots of a backend the one with the higher count sees all that the other
  * sees.  A snapshot that sees the version then stands for all later ones.  If
  * the statement's snapshot does, it is enough to note its count.  If not, the
- * count of now will do: who made the version had completed before it could be
- * replaced.  A read then compares two numbers.
+ * count of now will do: the transaction that made the version had completed
+ * before this one could replace it.  A read then compares two numbers.
+ *
+ * Where a snapshot sees two versions and the second is heap-only, an index
+ * shows PostgreSQL only the first: what the query returns then depends on its
+ * plan.
  *
  * REPEATABLE READ and SERIALIZABLE raise an error instead of replacing such a
  * version.

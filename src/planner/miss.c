@@ -222,8 +222,7 @@ find_missed(PlannerInfo *root, Index relid, const LbDefinition *defn)
 		LbMissed   *missed = (LbMissed *) lfirst(lc);
 
 		if (missed->root == root && missed->relid == relid &&
-			(defn == NULL || (missed->defn->catalog == defn->catalog &&
-							  missed->defn->id == defn->id)))
+			(defn == NULL || lb_is_same_board(missed->defn, defn)))
 			return missed;
 	}
 	return NULL;

@@ -111,6 +111,13 @@ typedef struct LbMissedOutput
 	AttrNumber	attno;
 } LbMissedOutput;
 
+/* Whether two definitions are of one board, or family. */
+static inline bool
+lb_is_same_board(const LbDefinition *a, const LbDefinition *b)
+{
+	return a->catalog == b->catalog && a->id == b->id;
+}
+
 /* What is noted while a statement is planned. */
 typedef struct LbMisses
 {

@@ -383,12 +383,6 @@ is_used(const List *used, const LbDefinition *defn)
 	return list_member(used, lb_plan_board(defn));
 }
 
-static bool
-is_same(const LbDefinition *a, const LbDefinition *b)
-{
-	return a->catalog == b->catalog && a->id == b->id;
-}
-
 /* Whether an entry of a board tells more than another one. */
 static bool
 tells_more(const LbMissed *a, const LbMissed *b)
@@ -405,7 +399,7 @@ add_report(List **reports, const LbMissed *missed, const List *used)
 	foreach(lc, *reports)
 	{
 		report = (LbMissReport *) lfirst(lc);
-		if (is_same(report->missed->defn, missed->defn))
+		if (lb_is_same_board(report->missed->defn, missed->defn))
 		{
 			if (tells_more(missed, report->missed))
 				report->missed = missed;

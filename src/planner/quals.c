@@ -417,12 +417,12 @@ may_be_null(const LbSource *source, const LbColumn *column,
 }
 
 /*
- * Note which conditions would leave out the rows that are off the board.
- * Returns false.
+ * Note which conditions would leave out the rows that are off the board, or
+ * the family without a target.  Returns false.
  */
 static bool
-miss_off_board(const LbSource *source, const LbDefinition *defn,
-			   const LbQuals *quals, int64 rows)
+miss_off_board(const LbSource *source, LbDefinition *defn,
+			   const LbQuals *quals, const LbTarget *target)
 {
 	const LbColumn *ranked_if = lb_ranked_if_column(defn);
 	StringInfoData conditions;
@@ -442,8 +442,8 @@ miss_off_board(const LbSource *source, const LbDefinition *defn,
 						 conditions.len > 0 ? " AND " : "",
 						 quote_identifier(column->name));
 	}
-	lb_note_off_board(source->root, source->rel->relid, defn, rows,
-					  conditions.data);
+	lb_note_off_board(source->root, source->rel->relid, defn,
+					  lb_off_board_now(defn, target), conditions.data);
 	return false;
 }
 
@@ -468,7 +468,7 @@ is_complete_now(const LbSource *source, LbDefinition *defn,
 			return true;
 	}
 	return lb_is_complete_now(defn, known) ||
-		miss_off_board(source, defn, quals, lb_off_board_now(defn, known));
+		miss_off_board(source, defn, quals, known);
 }
 
 bool
