@@ -123,6 +123,7 @@ main(int argc, char **argv)
 	rng = seed;
 
 	run_arena_tests();
+	run_feed_tests();
 	run_hash_tests();
 	run_list_tests();
 	run_text_tests();
