@@ -34,7 +34,7 @@
 #define FLAGS_AT 2
 
 /* The most bytes of a board without its value. */
-#define BOARD_BYTES (3 + 8 + 4 * NUMBER_BYTES)
+#define BOARD_BYTES (3 + 4 + 4 * NUMBER_BYTES)
 
 /* ----------------------------------------------------------------
  *		Numbers
@@ -65,10 +65,11 @@ put_number(LbFeedWriter *w, uint64 number)
 	w->data[w->used++] = (uint8) number;
 }
 
+/* A number of any size, in so many bytes. */
 static void
-put_fixed(LbFeedWriter *w, uint64 number)
+put_fixed(LbFeedWriter *w, uint64 number, int bytes)
 {
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < bytes; i++)
 		w->data[w->used++] = (uint8) (number >> (8 * i));
 }
 
@@ -114,12 +115,12 @@ read_uint32(LbFeedReader *r, uint32 *number)
 }
 
 static bool
-read_fixed(LbFeedReader *r, uint64 *number)
+read_fixed(LbFeedReader *r, int bytes, uint64 *number)
 {
-	if (r->end - r->at < 8)
+	if (r->end - r->at < bytes)
 		return false;
 	*number = 0;
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < bytes; i++)
 		*number |= (uint64) *r->at++ << (8 * i);
 	return true;
 }
@@ -150,7 +151,7 @@ lb_feed_begin(LbFeedWriter *w, uint8 *data, Size room,
 			put_number(w, header->database);
 			break;
 		case LB_FEED_HELLO:
-			put_fixed(w, header->since);
+			put_fixed(w, header->since, 8);
 			break;
 		case LB_FEED_BYE:
 			break;
@@ -180,7 +181,7 @@ lb_feed_put_board(LbFeedWriter *w, const LbFeedBoard *board)
 	w->data[w->used++] = BOARD;
 	put_number(w, board->catalog);
 	put_number(w, board->id);
-	put_fixed(w, board->fingerprint);
+	put_fixed(w, board->fingerprint, 4);
 	w->data[w->used++] = board->flags;
 	w->data[w->used++] = board->stride;
 	put_number(w, board->value_len);
@@ -273,7 +274,7 @@ lb_feed_read(LbFeedReader *r, const uint8 *data, Size size,
 		case LB_FEED_UNKNOWN:
 			return read_uint32(r, &header->database);
 		case LB_FEED_HELLO:
-			return read_fixed(r, &header->since) && r->at == r->end;
+			return read_fixed(r, 8, &header->since) && r->at == r->end;
 		case LB_FEED_BYE:
 			return r->at == r->end;
 	}
@@ -297,8 +298,10 @@ read_board(LbFeedReader *r, LbFeedBoard *board)
 	uint64		number;
 
 	if (!read_uint32(r, &board->catalog) || !read_uint32(r, &board->id) ||
-		!read_fixed(r, &board->fingerprint) ||
-		!read_byte(r, &board->flags) ||
+		!read_fixed(r, 4, &number))
+		return false;
+	board->fingerprint = (uint32) number;
+	if (!read_byte(r, &board->flags) ||
 		(board->flags & ~(LB_FEED_NEGATIVE_ZERO | LB_FEED_TEXTS)) != 0 ||
 		!read_byte(r, &board->stride) ||
 		board->stride == 0 || board->stride > LB_MAX_KEY_WORDS ||

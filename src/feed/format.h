@@ -47,7 +47,7 @@ typedef struct LbFeedBoard
 {
 	uint32		catalog;		/* OID of lb_board */
 	uint32		id;				/* lb_board.id */
-	uint64		fingerprint;	/* of the definition */
+	uint32		fingerprint;	/* of the definition */
 	uint8		flags;
 	uint8		stride;			/* words of its longest key */
 	uint16		value_len;		/* of the board column; 0: no family */

@@ -58,7 +58,7 @@ random_board(LbFeedBoard *board, char *value)
 	memset(board, 0, sizeof(LbFeedBoard));
 	board->catalog = (uint32) next_random();
 	board->id = random_below(1000);
-	board->fingerprint = next_random();
+	board->fingerprint = (uint32) next_random();
 	board->flags = (uint8) random_below(4);
 	board->stride = (uint8) (1 + random_below(random_below(4) ? 8 : LB_MAX_KEY_WORDS));
 	board->value_len = (uint16) (random_below(3) ? 0 : random_below(1025));
@@ -380,7 +380,7 @@ test_bytes(void)
 	uint8		data[1024];
 	LbFeedWriter w;
 	LbFeedHeader header = {.kind = LB_FEED_CHANGES,.database = 16384};
-	LbFeedBoard board = {.catalog = 16500,.id = 1,.fingerprint = next_random(),.stride = 3,.value = ""};
+	LbFeedBoard board = {.catalog = 16500,.id = 1,.fingerprint = (uint32) next_random(),.stride = 3,.value = ""};
 	int64		old[3] = {-123456, INT64_C(828000000000000), 1234567};
 	int64		new[3] = {-123656, INT64_C(828000003600000), 1234567};
 
