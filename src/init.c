@@ -17,6 +17,7 @@
 #include "capture/ddl.h"
 #include "capture/xact.h"
 #include "citus/citus.h"
+#include "feed/feed.h"
 #include "leaderboards/window.h"
 #include "ledger/ledger.h"
 #include "planner/hooks.h"
@@ -54,6 +55,7 @@ _PG_init(void)
 	lb_shared_init();
 	lb_counters_init();
 	lb_ledger_init();
+	lb_feed_init();
 	lb_reads_init();
 	lb_corrections_init();
 	lb_citus_init();

@@ -35,6 +35,7 @@
 #include "boards/wait.h"
 #include "capture/ddl.h"
 #include "capture/xactlog.h"
+#include "feed/redo.h"
 #include "sql/spi.h"
 #include "util/clock.h"
 #include "workers/build.h"
@@ -320,7 +321,7 @@ wait_for_board(const char *name, int64 until)
 			if (shared->generation != defn->generation)
 				continue;
 		}
-		if (state == LB_READY)
+		if (state == LB_READY && lb_feed_answers(defn))
 			return true;
 		if (stays)
 			return false;
@@ -330,7 +331,7 @@ wait_for_board(const char *name, int64 until)
 
 		/* An offline board, or the launcher, may come back. */
 		if (pg_atomic_read_u32(&lb_shared->launcher_pid) != 0 &&
-			state != LB_OFFLINE &&
+			state == LB_BUILDING &&
 			lb_wait_build(shared, defn->generation, false, left) !=
 			LB_WAIT_FAILED)
 			continue;
@@ -347,8 +348,6 @@ lb_wait_ready(PG_FUNCTION_ARGS)
 	int64		until = PG_INT64_MAX;
 
 	(void) lb_require_catalog();
-	if (RecoveryInProgress())
-		PG_RETURN_BOOL(false);
 	if (!PG_ARGISNULL(0))
 		until = clock_after(PG_GETARG_DATUM(0));
 	n = board_names(&names);

@@ -43,6 +43,7 @@
 #include "boards/shared.h"
 #include "boards/state.h"
 #include "boards/target.h"
+#include "feed/redo.h"
 #include "ledger/backlog.h"
 #include "ledger/prepared.h"
 #include "sql/check.h"
@@ -285,11 +286,13 @@ describe(const LbDefinition *defn, LbSharedBoard *shared, DefRow *row)
 	}
 	else
 		row->state = LB_BUILDING;	/* recorded, and not asked for yet */
-	if (RecoveryInProgress())
+	if (!lb_feed_answers(defn) || (row->distributed && RecoveryInProgress()))
 	{
 		row->distributed = false;
 		row->state = LB_OFFLINE;
-		strlcpy(row->reason, "the server is a standby", LB_MAX_REASON);
+		strlcpy(row->reason, defn->unlogged ?
+				"the table is unlogged, and the server a standby" :
+				"the standby may have missed changes", LB_MAX_REASON);
 	}
 }
 

@@ -61,6 +61,7 @@ typedef struct LbDefinition
 	bool		captured;		/* all triggers are there and enabled */
 	bool		keeps_rows;		/* a trigger may prevent that a row is written */
 	bool		row_security;	/* the source has row-level security */
+	bool		unlogged;		/* it is unlogged, or a partition is */
 	bool		parts_valid;	/* parts are looked up, and their triggers */
 	Oid		   *parts;			/* of a partitioned source: all tables below
 								 * it, ordered by OID */

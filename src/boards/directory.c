@@ -10,6 +10,7 @@
  */
 #include "postgres.h"
 
+#include "access/xlog.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
 
@@ -223,6 +224,14 @@ lb_note_unknown(LbUnknown *unknown, FullTransactionId fxid)
 }
 
 void
+lb_note_all_unknown(LbUnknown *unknown, uint64 before)
+{
+	lb_note_unknown(unknown, FirstNormalFullTransactionId);
+	if (before > U64FromFullTransactionId(FirstNormalFullTransactionId))
+		lb_note_unknown(unknown, FullTransactionIdFromU64(before - 1));
+}
+
+void
 lb_note_unknown_here(FullTransactionId xid)
 {
 	/* Without the lock, the entry could become another database's. */
@@ -346,6 +355,15 @@ create_shared(const LbDefinition *defn)
 			return NULL;
 		}
 	}
+
+	/*
+	 * On a standby, redo has ignored what the running transactions have
+	 * changed so far, since the definition was not there.  Under the lock:
+	 * what it publishes from now on is of transactions that this range has,
+	 * or of later ones.
+	 */
+	if (RecoveryInProgress())
+		lb_note_all_unknown(&shared->unknown, lb_next_xid());
 	pg_write_barrier();
 	shared->generation = lb_shared->next_generation++;
 	directory_enter(shared);
@@ -444,5 +462,38 @@ lb_watch_list(Oid *databases, int max)
 	n = Min(max, lb_shared->nwatching);
 	memcpy(databases, lb_shared->watching, n * sizeof(Oid));
 	SpinLockRelease(&lb_shared->watch_mutex);
+	return n;
+}
+
+void
+lb_want_visit(Oid database)
+{
+	LbFeed	   *feed = &lb_shared->feed;
+	bool		found = false;
+
+	SpinLockAcquire(&feed->mutex);
+	for (int i = 0; i < Min(feed->nvisits, LB_MAX_VISITS) && !found; i++)
+		found = feed->visits[i] == database;
+	if (!found && feed->nvisits <= LB_MAX_VISITS)
+	{
+		if (feed->nvisits < LB_MAX_VISITS)
+			feed->visits[feed->nvisits] = database;
+		feed->nvisits++;
+	}
+	SpinLockRelease(&feed->mutex);
+	lb_wake_launcher();
+}
+
+int
+lb_take_visits(Oid *databases)
+{
+	LbFeed	   *feed = &lb_shared->feed;
+	int			n;
+
+	SpinLockAcquire(&feed->mutex);
+	n = feed->nvisits;
+	memcpy(databases, feed->visits, Min(n, LB_MAX_VISITS) * sizeof(Oid));
+	feed->nvisits = 0;
+	SpinLockRelease(&feed->mutex);
 	return n;
 }

@@ -55,6 +55,12 @@ extern void lb_directory_delete(LbSharedBoard *shared);
 extern void lb_note_unknown(LbUnknown *unknown, FullTransactionId xid);
 
 /*
+ * Widen a range so that it contains all transactions before a full xid.  Never
+ * raises.
+ */
+extern void lb_note_all_unknown(LbUnknown *unknown, uint64 before);
+
+/*
  * Note that a transaction has changed rows of a board in the current database
  * that could not be entered in the directory.  Never raises.  Takes the
  * directory's lock.
@@ -94,5 +100,14 @@ extern void lb_shared_board_visit(Oid relation,
 extern void lb_watch_enter(Oid database);
 extern void lb_watch_forget(Oid database);
 extern int	lb_watch_list(Oid *databases, int max);
+
+/*
+ * A database has new definitions, or lacks some; InvalidOid: a database was
+ * dropped.  The launcher takes the list, of LB_MAX_VISITS at most; if
+ * lb_take_visits() returns more, all databases want a visit, and some may have
+ * been dropped.  Never raise.
+ */
+extern void lb_want_visit(Oid database);
+extern int	lb_take_visits(Oid *databases);
 
 #endif							/* LB_DIRECTORY_H */

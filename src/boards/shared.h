@@ -13,6 +13,7 @@
 
 #include "postgres.h"
 
+#include "access/transam.h"
 #include "lib/ilist.h"
 #include "port/atomics.h"
 #include "storage/condition_variable.h"
@@ -23,6 +24,7 @@
 #include "utils/timestamp.h"
 
 #include "index/skiplist.h"
+#include "util/compat.h"
 #include "util/lock.h"
 
 /* Why a read runs its defining query; columns of lb_stat_board. */
@@ -273,6 +275,30 @@ typedef struct LbDatabase
 /* Chains of each hash table of the directory. */
 #define LB_DIRECTORY_BUCKETS 2048
 
+/*
+ * What a primary feeds its standbys, and what a standby knows: see
+ * feed/README.  Here since shared memory is set up here.
+ */
+#define LB_MAX_VISITS 16
+typedef struct LbFeed
+{
+	bool		initialized;
+	pg_atomic_uint32 feeding;	/* transactions write what they change to WAL */
+	pg_atomic_uint64 since;		/* the full xid from which on they do; 0:
+								 * since the server has started */
+	pg_atomic_uint32 state;		/* LbFeedState, of a standby */
+	pg_atomic_uint64 state_since;	/* TimestampTz */
+	pg_atomic_uint64 messages;	/* written, or replayed */
+	pg_atomic_uint64 bytes;
+	slock_t		mutex;			/* of all below */
+	int			nvisits;		/* databases that the launcher has to have
+								 * visited, or LB_MAX_VISITS + 1: all */
+	Oid			visits[LB_MAX_VISITS];
+	int64		lag;			/* microseconds from the last commit with
+								 * changes to its settling, on a standby */
+	TimestampTz settled;		/* when that was; 0: never */
+} LbFeed;
+
 /* The fixed part of shared memory. */
 typedef struct LbSharedState
 {
@@ -315,6 +341,7 @@ typedef struct LbSharedState
 	pg_atomic_uint32 visit_step;
 	pg_atomic_uint32 visit_limit;
 	pg_atomic_uint64 warn_at;	/* bytes in use at which the launcher warns */
+	LbFeed		feed;
 	slock_t		watch_mutex;	/* databases that have watches; see watch.c */
 	int			nwatching;
 	Oid			watching[LB_MAX_DATABASES];
@@ -343,6 +370,17 @@ extern void lb_require_preload(void);
  * last.
  */
 extern LbMem lb_mem(LbSharedBoard *shared);
+
+/*
+ * The next full xid, read at once without XidGenLock: the caller needs a value
+ * at least as high as the transaction saw that led here, and the locks in
+ * between are barriers.
+ */
+static inline uint64
+lb_next_xid(void)
+{
+	return *(volatile uint64 *) &LB_TRANSAM->nextXid.value;
+}
 
 /* Wake the launcher, if there is one.  Safe after the commit record. */
 extern void lb_wake_launcher(void);

@@ -177,6 +177,24 @@ inserting_command(HeapTupleHeader tuple)
 	return HeapTupleHeaderGetCmin(tuple);
 }
 
+/*
+ * A -0 may have the words of the 0 before it, and then the row has no change.
+ * Standbys are told of it all the same.
+ */
+static pg_noinline void
+note_zero_for_standbys(LbDefinition *defn, TupleTableSlot *slot)
+{
+	for (int i = 0; i < defn->nrank_by; i++)
+	{
+		const LbColumn *column = &defn->columns[i];
+		bool		isnull;
+		Datum		value = slot_getattr(slot, column->attno, &isnull);
+
+		if (!isnull && lb_is_negative_zero(column, value))
+			lb_xact_make_defn(defn)->negative_zero = true;
+	}
+}
+
 static void
 capture_row(LbDefinition *defn, TriggerData *trigger)
 {
@@ -185,6 +203,8 @@ capture_row(LbDefinition *defn, TriggerData *trigger)
 	RankedRow	old;
 	RankedRow	new;
 	const LbShape *shape = &defn->shape;
+	TupleTableSlot *newslot = deleted ? NULL :
+		inserted ? trigger->tg_trigslot : trigger->tg_newslot;
 	bool		same_board;
 
 	if (defn->problem != NULL)
@@ -193,8 +213,9 @@ capture_row(LbDefinition *defn, TriggerData *trigger)
 		return;
 	}
 	read_row(defn, inserted ? NULL : trigger->tg_trigslot, &old);
-	read_row(defn, deleted ? NULL :
-			 inserted ? trigger->tg_trigslot : trigger->tg_newslot, &new);
+	read_row(defn, newslot, &new);
+	if (unlikely(defn->signed_zeros) && newslot != NULL)
+		note_zero_for_standbys(defn, newslot);
 	if (old.state == LB_NO_KEY || new.state == LB_NO_KEY)
 	{
 		lb_xact_set_unknown(defn, lb_no_key_reason);

@@ -49,6 +49,7 @@
 #include "capture/xact.h"
 #include "capture/own.h"
 #include "capture/xactlog.h"
+#include "feed/emit.h"
 #include "ledger/ledger.h"
 #include "ledger/snapshot.h"
 #include "ledger/sweep.h"
@@ -58,6 +59,7 @@
 #define PREPARED_REASON "a prepared transaction has changed the table or the board"
 
 static FullTransactionId xact_xid;	/* from PRE_COMMIT on */
+static bool feeding;			/* likewise: it tells standbys of its changes */
 
 /*
  * The definitions in whose nunknown this transaction is counted.  In
@@ -177,6 +179,12 @@ lb_captured_late(LbDefinition *defn)
 
 	xact_xid = GetTopFullTransactionIdIfAny();
 	xdefn->unknown = true;
+	if (lb_feeding())
+	{
+		lb_emit_begin();
+		lb_emit_unknown(LB_FEED_DEFINITION, defn->catalog, defn->id);
+		lb_emit_end();
+	}
 	if (xdefn->ref.shared == NULL)
 		attach_changed(xdefn);
 	if (xdefn->ref.shared != NULL)
@@ -211,6 +219,7 @@ leave_visited_to_prepared(LbSharedBoard *shared, void *arg)
 static bool
 publish_board(LbXactBoard *board, bool prepare)
 {
+	LbXactDefn *xdefn = board->xdefn;
 	LbNetChanges net;
 
 	if (!lb_xact_net_changes(board, &net))
@@ -218,6 +227,9 @@ publish_board(LbXactBoard *board, bool prepare)
 	if (net.entries.n == 0 && net.off_board == 0)
 		return true;
 	board->pub = lb_publish(&net, xact_xid, prepare);
+	if (feeding && board->pub != NULL && !xdefn->defn.unlogged)
+		lb_emit_changes(&xdefn->defn, &net,
+						xdefn->ref.shared->negative_zero);
 	return board->pub != NULL;
 }
 
@@ -294,21 +306,66 @@ check_serializable(void)
 }
 
 /*
+ * Tell standbys what is not in the changes of a definition.  Emptying a large
+ * index is not redo's work, so a TRUNCATE makes them unknown.
+ */
+static void
+emit_definition(const LbXactDefn *xdefn)
+{
+	const LbDefinition *defn = &xdefn->defn;
+	bool		unknown = xdefn->unknown || xdefn->ntruncates > 0 ||
+		(xdefn->needed && xdefn->ref.shared == NULL);
+
+	if (unknown)
+		lb_emit_unknown(LB_FEED_DEFINITION, defn->catalog, defn->id);
+	else if (xdefn->negative_zero && !defn->unlogged)
+		lb_emit_negative_zero(defn);
+}
+
+/* Tell standbys which boards and tables come or go. */
+static void
+emit_ddl(void)
+{
+	for (LbDdlOp *op = lb_ddl_ops; op != NULL; op = op->next)
+	{
+		CHECK_FOR_INTERRUPTS();
+		switch (op->kind)
+		{
+			case LB_DDL_CREATED:
+			case LB_DDL_DROPPED:
+				lb_emit_unknown(LB_FEED_DEFINITION, op->defn.catalog,
+								op->defn.id);
+				break;
+			case LB_DDL_RENAMED:	/* has become one dropped, one created */
+				break;
+			case LB_DDL_SOURCE_DROPPED:
+				lb_emit_unknown(LB_FEED_SOURCE, op->relation, 0);
+				break;
+			case LB_DDL_CATALOG_DROPPED:
+				lb_emit_unknown(LB_FEED_CATALOG, op->relation, 0);
+				break;
+			case LB_DDL_DATABASE_DROPPED:
+				lb_emit_unknown(LB_FEED_DATABASE, op->relation, 0);
+				break;
+		}
+	}
+}
+
+/*
  * Publish the transaction's changes, before the commit record or before it is
  * prepared.  Raises serialization failures, and when interrupted.
  */
 static void
 publish(bool prepare)
 {
-	/* Without an xid no row was written: the captured statement failed. */
-	if (!FullTransactionIdIsValid(xact_xid))
-		return;
 	attach_all_changed(prepare);
 	publish_boards(prepare);
 	if (IsolationIsSerializable())
 		check_serializable();
 	for (LbXactDefn *xdefn = lb_xact.defns; xdefn != NULL; xdefn = xdefn->next)
 	{
+		if (feeding)
+			emit_definition(xdefn);
 		if (xdefn->ref.shared == NULL || !xdefn->unknown)
 			continue;
 		if (prepare)
@@ -324,6 +381,26 @@ publish(bool prepare)
  * ----------------------------------------------------------------
  */
 
+/*
+ * Publish, and write the messages for standbys.  Without an xid no row was
+ * written: the captured statement failed.
+ */
+static void
+publish_and_emit(bool prepare)
+{
+	if (!FullTransactionIdIsValid(xact_xid))
+		return;
+	feeding = lb_feeding();
+	if (feeding)
+		lb_emit_begin();
+	if (lb_xact.defns != NULL)
+		publish(prepare);
+	if (!feeding)
+		return;
+	emit_ddl();
+	lb_emit_end();
+}
+
 static void
 pre_commit(void)
 {
@@ -333,9 +410,9 @@ pre_commit(void)
 		if (op->kind == LB_DDL_CREATED)
 			attach(&op->defn, &op->ref);
 	}
+	publish_and_emit(false);
 	if (lb_xact.defns == NULL)
 		return;
-	publish(false);
 	lb_update_horizon(false);
 	lb_pause("publish");
 }
@@ -426,8 +503,7 @@ static void
 pre_prepare(void)
 {
 	xact_xid = GetTopFullTransactionIdIfAny();
-	if (lb_xact.defns != NULL)
-		publish(true);
+	publish_and_emit(true);
 	for (LbDdlOp *op = lb_ddl_ops; op != NULL; op = op->next)
 	{
 		LbSharedBoard *shared;

@@ -91,6 +91,7 @@ typedef struct LbXactDefn
 	uint64	   *truncates;		/* numbers of its TRUNCATEs, ascending */
 	bool		needed;			/* has changes to publish */
 	bool		counted;		/* in shared's nunknown */
+	bool		negative_zero;	/* it has written a -0 */
 	LbSharedRef ref;			/* set at PRE_COMMIT */
 	LbDefinition defn;			/* a copy; its pointers may be stale */
 } LbXactDefn;

@@ -4,7 +4,7 @@
  *	  Messages of the feed: what standbys read in WAL.
  *
  *	message		version, kind, and
- *	  CHANGES	flags, database, boards
+ *	  CHANGES	database, boards
  *	  UNKNOWN	database, scopes
  *	  HELLO		since
  *	board		BOARD, catalog, id, fingerprint, flags, stride, length of
@@ -29,9 +29,6 @@
 
 /* The most bytes of a number. */
 #define NUMBER_BYTES 10
-
-/* Where the flags of CHANGES are. */
-#define FLAGS_AT 2
 
 /* The most bytes of a board without its value. */
 #define BOARD_BYTES (3 + 4 + 4 * NUMBER_BYTES)
@@ -144,9 +141,6 @@ lb_feed_begin(LbFeedWriter *w, uint8 *data, Size room,
 	switch (header->kind)
 	{
 		case LB_FEED_CHANGES:
-			data[w->used++] = header->flags;
-			put_number(w, header->database);
-			break;
 		case LB_FEED_UNKNOWN:
 			put_number(w, header->database);
 			break;
@@ -156,13 +150,6 @@ lb_feed_begin(LbFeedWriter *w, uint8 *data, Size room,
 		case LB_FEED_BYE:
 			break;
 	}
-}
-
-void
-lb_feed_set_flags(LbFeedWriter *w, uint8 flags)
-{
-	Assert(w->data[FLAGS_AT - 1] == LB_FEED_CHANGES);
-	w->data[FLAGS_AT] = flags;
 }
 
 /* Whether so many bytes fit, and behind them the end of a board. */
@@ -268,9 +255,6 @@ lb_feed_read(LbFeedReader *r, const uint8 *data, Size size,
 	switch (kind)
 	{
 		case LB_FEED_CHANGES:
-			return read_byte(r, &header->flags) &&
-				(header->flags & ~(LB_FEED_LAST | LB_FEED_PREPARED)) == 0 &&
-				read_uint32(r, &header->database);
 		case LB_FEED_UNKNOWN:
 			return read_uint32(r, &header->database);
 		case LB_FEED_HELLO:

@@ -17,11 +17,17 @@
 
 #include "index/shape.h"
 
+/* The prefix of our logical messages, which are in no database. */
+#define LB_FEED_PREFIX "lb"
+
 /* A server does not read messages of another version. */
 #define LB_FEED_VERSION 1
 
-/* The most bytes of a message; a transaction may write several. */
-#define LB_FEED_ROOM 65536
+/*
+ * The most bytes of a message; a transaction may write several.  There is room
+ * for a board, and for the longest entry behind it.
+ */
+#define LB_FEED_ROOM 8192
 
 typedef enum LbFeedKind
 {
@@ -30,10 +36,6 @@ typedef enum LbFeedKind
 	LB_FEED_HELLO = 'H',		/* the primary feeds */
 	LB_FEED_BYE = 'B'			/* it will no longer */
 } LbFeedKind;
-
-/* Flags of CHANGES. */
-#define LB_FEED_LAST 1			/* the transaction writes no more messages */
-#define LB_FEED_PREPARED 2		/* it is about to be prepared */
 
 /* Flags of a board. */
 #define LB_FEED_NEGATIVE_ZERO 1 /* some row has had a -0 */
@@ -75,7 +77,6 @@ typedef struct LbFeedUnknown
 typedef struct LbFeedHeader
 {
 	LbFeedKind	kind;
-	uint8		flags;			/* of CHANGES, else 0 */
 	uint32		database;		/* of CHANGES and UNKNOWN, else 0 */
 	uint64		since;			/* HELLO: the full xid from which on it feeds,
 								 * or 0: since the server has started; else 0 */
@@ -98,16 +99,10 @@ typedef struct LbFeedWriter
 	int64		base[LB_MAX_KEY_WORDS]; /* the last key */
 } LbFeedWriter;
 
-/*
- * Begin a message in a place of at least LB_FEED_LEAST bytes.  flags can be
- * changed until the message is complete: lb_feed_set_flags().
- */
+/* Begin a message in a place of at least LB_FEED_LEAST bytes. */
 #define LB_FEED_LEAST 32
 extern void lb_feed_begin(LbFeedWriter *writer, uint8 *data, Size room,
 						  const LbFeedHeader *header);
-
-/* Replace the flags of CHANGES. */
-extern void lb_feed_set_flags(LbFeedWriter *writer, uint8 flags);
 
 /*
  * Put a board, which must live until its end is put; then entries, an old key,

@@ -370,29 +370,21 @@ settle_predecessors(Publish *p, LbRef *ref, Obstacle *obstacle)
 }
 
 /*
- * Publish under the stripe's lock.  Returns NO_OBSTACLE when that is done,
- * with success or without.  Otherwise release the lock and deal with the
- * obstacle before the next try.
+ * Append the publication to the board's pending list.  Without memory, p->pub
+ * stays NULL.
  */
-static Obstacle
-try_publish(Publish *p)
+static void
+append(Publish *p, LbLiveBoard *board, LbRef ref)
 {
 	const LbNetChanges *changes = p->changes;
 	LbSharedBoard *shared = changes->shared;
 	LbPublication *pub;
-	LbLiveBoard *board;
-	LbRef		ref;
-	Obstacle	obstacle;
-
-	board = settle_predecessors(p, &ref, &obstacle);
-	if (board == NULL)
-		return obstacle;
 
 	pub = lb_new_publication(shared, p->stripe, &p->room);
 	if (pub == NULL)
 	{
 		lb_live_board_release(shared, p->stripe, ref);
-		return NO_OBSTACLE;
+		return;
 	}
 	pub->xid = p->xid;
 	pub->board = ref;
@@ -410,6 +402,27 @@ try_publish(Publish *p)
 	pub->linked = true;
 	board->version++;
 	p->pub = pub;
+}
+
+/*
+ * Publish under the stripe's lock.  Returns NO_OBSTACLE when that is done,
+ * with success or without.  Otherwise release the lock and deal with the
+ * obstacle before the next try.
+ */
+static Obstacle
+try_publish(Publish *p)
+{
+	const LbNetChanges *changes = p->changes;
+	LbSharedBoard *shared = changes->shared;
+	LbLiveBoard *board;
+	LbRef		ref;
+	Obstacle	obstacle;
+
+	board = settle_predecessors(p, &ref, &obstacle);
+	if (board == NULL)
+		return obstacle;
+
+	append(p, board, ref);
 	lb_pause("linked");
 
 	/* The applier, which is in no database, has to obey the limit. */
@@ -512,6 +525,34 @@ lb_publish(const LbNetChanges *changes, FullTransactionId xid, bool prepare)
 		remove_obstacle(&p, obstacle);
 		lb_lock_to_write(p.stripe);
 	}
+	LWLockRelease(&p.stripe->lock);
+	if (p.pub == NULL)
+		lb_give_room(&p.mem, &p.room);
+	return p.pub;
+}
+
+LbPublication *
+lb_publish_replayed(const LbNetChanges *changes, FullTransactionId xid)
+{
+	LbSharedBoard *shared = changes->shared;
+	Publish		p = {
+		.changes = changes,
+		.xid = xid,
+		.stripe = &shared->stripes[lb_value_stripe(shared->family,
+												   changes->hash)],
+		.mem = lb_mem(shared)
+	};
+	LbLiveBoard *board = NULL;
+	LbRef		ref;
+
+	if (!lb_take_room(&p.mem, &shared->shape, &changes->entries, &p.room))
+		return NULL;
+	lb_lock_to_write(p.stripe);
+	if (lb_shared_board_is(shared, changes->generation))
+		board = lb_live_board_make(shared, p.stripe, changes->hash,
+								   changes->value, &ref);
+	if (board != NULL)
+		append(&p, board, ref);
 	LWLockRelease(&p.stripe->lock);
 	if (p.pub == NULL)
 		lb_give_room(&p.mem, &p.room);

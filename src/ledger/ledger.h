@@ -36,6 +36,14 @@ extern LbPublication *lb_publish(const LbNetChanges *changes,
 								 FullTransactionId xid, bool prepare);
 
 /*
+ * The same in redo, where there are no predecessors: a transaction that writes
+ * to a member publishes after the one before it has been settled.  All entries
+ * go to shared memory.  Never raises.
+ */
+extern LbPublication *lb_publish_replayed(const LbNetChanges *changes,
+										  FullTransactionId xid);
+
+/*
  * The owner's transaction has committed: make its changes history, unless
  * another backend has done so.  They get into the index now, or together with
  * others.  Takes the stripe's lock.  Never raises or allocates process-local

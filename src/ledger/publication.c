@@ -454,8 +454,15 @@ lb_move_to_history(LbSharedBoard *shared, LbStripe *stripe, LbLiveBoard *board,
 	pub->done = true;
 	no_longer_prepared(pub);
 
-	/* Read under the lock, so it ascends within a history. */
+	/*
+	 * Read under the lock, so it ascends within a history; but on a standby
+	 * the end of a life of its primary may set it back.
+	 */
 	pub->next_xid = lb_next_xid();
+	if (!dlist_is_empty(&board->history))
+		pub->next_xid = Max(pub->next_xid,
+							dlist_tail_element(LbPublication, node,
+											   &board->history)->next_xid);
 	pub->version = board->version;
 	if (lb_is_ready(shared) || stripe->queueing)
 	{

@@ -13,6 +13,7 @@
 #include "utils/memutils.h"
 
 #include "ledger/snapshot.h"
+#include "util/planted.h"
 
 /* Calls of lb_update_horizon() between two looks at the oldest snapshot. */
 #define HORIZON_CALLS 32
@@ -40,21 +41,21 @@ static struct
 
 static uint64 serials = 0;
 
-/* A 32-bit xid that is not far from the next one, in full. */
-static uint64
-full_xid(TransactionId xid, uint64 next)
-{
-	return next + (int32) (xid - (uint32) next);
-}
-
-/* Take the memory of running_set, once.  Never raises. */
+/*
+ * Take the memory of running_set, for n transactions or as many as a snapshot
+ * of a primary can have.  Never raises.
+ */
 static void
-make_running_set(void)
+make_running_set(uint32 n)
 {
-	uint32		room = pg_nextpower2_32(2 * (uint32) GetMaxSnapshotXidCount());
+	uint32		room = pg_nextpower2_32(2 * Max(n, (uint32) GetMaxSnapshotXidCount()));
 
-	if (running_set.room != 0)
+	if (running_set.room >= room)
 		return;
+	if (running_set.slots != NULL)
+		pfree(running_set.slots);
+	running_set.room = 0;
+	running_set.serial = 0;
 	running_set.slots = MemoryContextAllocExtended(TopMemoryContext,
 												   room * sizeof(TransactionId),
 												   MCXT_ALLOC_NO_OOM);
@@ -62,18 +63,27 @@ make_running_set(void)
 		running_set.room = room;
 }
 
+/*
+ * A snapshot that was taken during recovery has all running transactions in
+ * subxip.  Those of the top level are there, whatever has overflowed.
+ */
 void
 lb_snapshot_init(LbSnapshot *s, Snapshot snapshot)
 {
+	bool		recovery = snapshot->takenDuringRecovery;
 	uint64		next = lb_next_xid();
 
-	make_running_set();
 	s->snapshot = snapshot;
+	s->xip = recovery ? snapshot->subxip : snapshot->xip;
+	s->nxip = recovery ? (uint32) snapshot->subxcnt : snapshot->xcnt;
+#if LB_PLANT_BUG == 16
 	s->xip = snapshot->xip;
 	s->nxip = snapshot->xcnt;
-	s->xmin = full_xid(snapshot->xmin, next);
-	s->xmax = full_xid(snapshot->xmax, next);
+#endif
+	s->xmin = lb_full_xid(snapshot->xmin, next);
+	s->xmax = lb_full_xid(snapshot->xmax, next);
 	s->serial = ++serials;
+	make_running_set(s->nxip > FEW_RUNNING ? s->nxip : 0);
 }
 
 void
@@ -83,7 +93,7 @@ lb_running_init(LbSnapshot *s)
 	RunningTransactions running;
 	uint64		next;
 
-	make_running_set();
+	make_running_set(0);
 	if (xids == NULL)
 		xids = MemoryContextAlloc(TopMemoryContext,
 								  GetMaxSnapshotXidCount() *
@@ -97,8 +107,8 @@ lb_running_init(LbSnapshot *s)
 	s->snapshot = NULL;
 	s->xip = xids;
 	s->nxip = running->xcnt;
-	s->xmin = full_xid(running->oldestRunningXid, next);
-	s->xmax = full_xid(running->nextXid, next);
+	s->xmin = lb_full_xid(running->oldestRunningXid, next);
+	s->xmax = lb_full_xid(running->nextXid, next);
 	s->serial = ++serials;
 	LWLockRelease(ProcArrayLock);
 	LWLockRelease(XidGenLock);
@@ -182,7 +192,7 @@ lb_any_running(const LbSnapshot *s, uint64 first, uint64 last)
 		return true;
 	for (uint32 i = 0; i < s->nxip; i++)
 	{
-		uint64		xid = full_xid(s->xip[i], s->xmax);
+		uint64		xid = lb_full_xid(s->xip[i], s->xmax);
 
 		if (xid >= first && xid <= last)
 			return true;
@@ -200,7 +210,7 @@ lb_any_in_progress(uint64 first, uint64 last)
 	/* Top-level ones come first. */
 	for (int i = 0; !found && i < running->xcnt; i++)
 	{
-		uint64		xid = full_xid(running->xids[i], next);
+		uint64		xid = lb_full_xid(running->xids[i], next);
 
 		found = xid >= first && xid <= last;
 	}
@@ -220,7 +230,7 @@ lb_update_horizon(bool now)
 	if (!now && ++calls % HORIZON_CALLS != 0)
 		return;
 	next = lb_next_xid();
-	horizon = full_xid(GetOldestNonRemovableTransactionId(NULL), next);
+	horizon = lb_full_xid(GetOldestNonRemovableTransactionId(NULL), next);
 	old = pg_atomic_read_u64(&lb_shared->horizon);
 	while (old < horizon &&
 		   !pg_atomic_compare_exchange_u64(&lb_shared->horizon, &old, horizon))

@@ -12,24 +12,20 @@
 #include "utils/snapshot.h"
 
 #include "boards/shared.h"
-#include "util/compat.h"
 
-/*
- * The next full xid, read at once without XidGenLock: the caller needs a value
- * at least as high as the transaction saw that led here, and the locks in
- * between are barriers.
- */
+/* A 32-bit xid that is not far from the next one, in full. */
 static inline uint64
-lb_next_xid(void)
+lb_full_xid(TransactionId xid, uint64 next)
 {
-	return *(volatile uint64 *) &LB_TRANSAM->nextXid.value;
+	return next + (int32) (xid - (uint32) next);
 }
 
 /* A snapshot, in full xids. */
 typedef struct LbSnapshot
 {
 	Snapshot	snapshot;		/* NULL: made by lb_running_init() */
-	const TransactionId *xip;	/* top-level transactions that were running */
+	const TransactionId *xip;	/* top-level transactions that were running,
+								 * and on a standby subtransactions */
 	uint32		nxip;
 	uint64		xmin;
 	uint64		xmax;
@@ -38,7 +34,7 @@ typedef struct LbSnapshot
 
 /*
  * Take over an MVCC snapshot, which must live as long as s.  Allocates, at its
- * first call in a process, without raising.
+ * first call in a process or for more transactions, without raising.
  */
 extern void lb_snapshot_init(LbSnapshot *s, Snapshot snapshot);
 

@@ -8,7 +8,6 @@
 #include "postgres.h"
 
 #include "access/table.h"
-#include "access/xlog.h"
 #include "nodes/pg_list.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
@@ -45,7 +44,7 @@ lb_source_miss(const PlannerInfo *root, const RelOptInfo *rel)
 			LB_MISS_WRITES;
 	if (bms_is_member(rel->relid, root->all_result_relids))
 		return LB_MISS_WRITES;
-	return RecoveryInProgress() ? LB_MISS_STANDBY : LB_MISS_NOT_ASKED;
+	return LB_MISS_NOT_ASKED;
 }
 
 /* Whether the query has quals of policies.  One that is true is gone. */

@@ -196,10 +196,6 @@ const LbMissText lb_miss_texts[LB_NMISSES] = {
 		"the setting \"leaderboard.enable_planner\" is off",
 		"Set it to on."
 	},
-	[LB_MISS_STANDBY] = {
-		"the server is a standby",
-		"Ask the primary, or call a function, which runs its query here."
-	},
 	[LB_MISS_OTHER_BOARD] = {
 		"another board of the table is used",
 		"There is nothing to do."

@@ -28,6 +28,7 @@
 #include "boards/wait.h"
 #include "capture/ddl.h"
 #include "capture/unseen.h"
+#include "feed/redo.h"
 #include "reads/access.h"
 
 bool		lb_enable_index = true;
@@ -112,10 +113,12 @@ cause_before_index(const LbAccess *a, Snapshot snapshot)
 
 	if (!lb_enable_index && a->reader != LB_READER_VERIFY)
 		return LB_CAUSE_DISABLED;
-	if (RecoveryInProgress())
+	if (!lb_feed_answers(defn))
 	{
 		if (offline_is_error(a))
-			offline_error(defn, "the server is a standby");
+			offline_error(defn, defn->unlogged ?
+						  "the table is unlogged, and the server a standby" :
+						  "the standby may have missed changes");
 		return LB_CAUSE_RECOVERY;
 	}
 
@@ -127,8 +130,7 @@ cause_before_index(const LbAccess *a, Snapshot snapshot)
 	if (IsParallelWorker())
 		return LB_CAUSE_OWN_CHANGES;
 
-	if (snapshot->takenDuringRecovery ||
-		snapshot->snapshot_type != SNAPSHOT_MVCC)
+	if (snapshot->snapshot_type != SNAPSHOT_MVCC)
 		return LB_CAUSE_SNAPSHOT;
 	if (defn->row_security &&
 		(a->reader == LB_READER_CALL || a->reader == LB_READER_WRITE) &&
@@ -274,7 +276,14 @@ lb_access_not_ready(LbAccess *a, uint32 state)
 		fall_back_offline(a);
 		return false;
 	}
-	if (lb_not_ready == LB_POLICY_QUERY || !lb_access_follows_settings(a))
+
+	/*
+	 * On a standby a wait could have no end that any process detects: we hold
+	 * a lock on the table, replay may wait for that, and the build for
+	 * replay.
+	 */
+	if (lb_not_ready == LB_POLICY_QUERY || !lb_access_follows_settings(a) ||
+		(lb_not_ready == LB_POLICY_WAIT && RecoveryInProgress()))
 	{
 		lb_request_build(a->shared, a->generation, false);
 		lb_access_fall_back(a, LB_CAUSE_BUILDING);

@@ -56,13 +56,13 @@ bool
 lb_same_snapshot(const LbAccess *a)
 {
 	const LbCorrections *c = &lb_corrections;
-	Snapshot	snapshot = a->snapshot.snapshot;
+	const LbSnapshot *s = &a->snapshot;
 
 	return c->valid && c->shared == a->shared &&
-		c->generation == a->generation && c->xmin == a->snapshot.xmin &&
-		c->xmax == a->snapshot.xmax && c->xcnt == snapshot->xcnt &&
-		(c->xcnt == 0 || memcmp(c->xip, snapshot->xip,
-								c->xcnt * sizeof(TransactionId)) == 0);
+		c->generation == a->generation && c->xmin == s->xmin &&
+		c->xmax == s->xmax && c->nxip == s->nxip &&
+		(c->nxip == 0 ||
+		 memcmp(c->xip, s->xip, c->nxip * sizeof(TransactionId)) == 0);
 }
 
 StaticAssertDecl(sizeof(LbScoreDelta) == 3 * sizeof(int64),
@@ -193,11 +193,10 @@ lb_note_collected(LbAccess *a, LbRef ref, const LbLiveBoard *board)
 	c->applied = board == NULL ? 0 : board->applied;
 	c->xmin = a->snapshot.xmin;
 	c->xmax = a->snapshot.xmax;
-	c->xcnt = a->snapshot.snapshot->xcnt;
-	Assert(c->xcnt <= (uint32) GetMaxSnapshotXidCount());
-	if (c->xcnt > 0)
-		memcpy(c->xip, a->snapshot.snapshot->xip,
-			   c->xcnt * sizeof(TransactionId));
+	c->nxip = a->snapshot.nxip;
+	Assert(c->nxip <= c->max_xip);
+	if (c->nxip > 0)
+		memcpy(c->xip, a->snapshot.xip, c->nxip * sizeof(TransactionId));
 	c->curcid = a->snapshot.snapshot->curcid;
 	c->sums = a->sums;
 	c->too_many = false;
@@ -419,6 +418,7 @@ forget_at_xact_end(void)
 {
 	LbCorrections *c = &lb_corrections;
 	TransactionId *xip = c->xip;
+	uint32		max_xip = c->max_xip;
 
 	/*
 	 * Snapshots with the same fields are the same within a transaction only,
@@ -432,6 +432,7 @@ forget_at_xact_end(void)
 	MemoryContextDelete(c->context);
 	memset(c, 0, sizeof(LbCorrections));
 	c->xip = xip;
+	c->max_xip = max_xip;
 }
 
 void

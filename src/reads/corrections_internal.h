@@ -26,8 +26,9 @@ typedef struct LbCorrections
 	uint64		applied;		/* ... and applied, that they were made at */
 	uint64		xmin;
 	uint64		xmax;
-	uint32		xcnt;
-	TransactionId *xip;			/* room for GetMaxSnapshotXidCount() */
+	uint32		nxip;
+	TransactionId *xip;			/* room for max_xip */
+	uint32		max_xip;
 	CommandId	curcid;
 	uint64		own;			/* serial of the own overlay in them, or 0 */
 	bool		pending;		/* some of them are not in the index yet */

@@ -206,15 +206,30 @@ prepare_sums(LbAccess *a)
 						   LB_ADD_LOCKED, 0);
 }
 
+/*
+ * Room for the running transactions of a snapshot: for n, or for as many as
+ * one of a primary can have.  Raises when out of memory.
+ */
+static void
+make_room_for_xids(LbCorrections *c, uint32 n)
+{
+	uint32		room = Max(n, (uint32) GetMaxSnapshotXidCount());
+
+	c->valid = false;
+	if (c->xip != NULL)
+		pfree(c->xip);
+	c->xip = NULL;
+	c->xip = MemoryContextAlloc(TopMemoryContext, room * sizeof(TransactionId));
+	c->max_xip = room;
+}
+
 bool
 lb_corrections_prepare(LbAccess *a)
 {
 	LbCorrections *c = &lb_corrections;
 
-	if (c->xip == NULL)
-		c->xip = MemoryContextAlloc(TopMemoryContext,
-									GetMaxSnapshotXidCount() *
-									sizeof(TransactionId));
+	if (c->xip == NULL || c->max_xip < a->snapshot.nxip)
+		make_room_for_xids(c, a->snapshot.nxip);
 	if (a->sums == NULL && a->own.overlay == NULL && c->alone != NULL &&
 		c->sums == c->alone && lb_same_snapshot(a))
 		a->sums = c->alone;

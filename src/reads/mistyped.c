@@ -12,7 +12,6 @@
  */
 #include "postgres.h"
 
-#include "access/xlog.h"
 #include "miscadmin.h"
 #include "utils/hsearch.h"
 #include "utils/rls.h"
@@ -23,6 +22,7 @@
 #include "boards/state.h"
 #include "capture/xactlog.h"
 #include "ledger/publication.h"
+#include "feed/redo.h"
 #include "reads/access.h"
 #include "reads/mistyped.h"
 #include "reads/query.h"
@@ -100,7 +100,7 @@ may_search(const LbDefinition *defn, LbSharedBoard *shared)
 {
 	return shared != NULL &&
 		lb_is_ready(shared) &&
-		lb_enable_index && !RecoveryInProgress() &&
+		lb_enable_index && lb_feed_answers(defn) &&
 		defn->problem == NULL && defn->captured &&
 		!(defn->row_security &&
 		  check_enable_rls(defn->source, InvalidOid, true) == RLS_ENABLED);

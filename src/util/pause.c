@@ -11,8 +11,10 @@
 
 #include "access/table.h"
 #include "access/xact.h"
+#include "catalog/pg_database.h"
 #include "catalog/pg_db_role_setting.h"
 #include "miscadmin.h"
+#include "postmaster/startup.h"
 #include "storage/lock.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -97,6 +99,21 @@ lb_pause(const char *point)
 	/* No point's name is part of another's. */
 	if (pause_at == NULL || strstr(pause_at, point) == NULL)
 		return;
+
+	/*
+	 * The startup process must not wait for a lock: it would cancel the
+	 * holder, as a conflict.  It is in no database; a test takes the lock in
+	 * template1.
+	 */
+	if (AmStartupProcess())
+	{
+		SET_LOCKTAG_ADVISORY(tag, Template1DbOid, 0, pause_key, 1);
+		while (LockAcquire(&tag, ShareLock, false, true) ==
+			   LOCKACQUIRE_NOT_AVAIL)
+			pg_usleep(1000L);
+		LockRelease(&tag, ShareLock, false);
+		return;
+	}
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, 0, pause_key, 1);
 	(void) LockAcquire(&tag, ShareLock, false, false);
 	LockRelease(&tag, ShareLock, false);

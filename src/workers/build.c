@@ -35,6 +35,7 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "catalog/pg_inherits.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -57,6 +58,7 @@
 #include "boards/shared.h"
 #include "boards/state.h"
 #include "capture/trigger.h"
+#include "feed/redo.h"
 #include "ledger/snapshot.h"
 #include "ledger/sweep.h"
 #include "sql/spi.h"
@@ -204,6 +206,20 @@ remove_unrecorded(LbBuild *build)
 	}
 }
 
+/* The worker has locked a source and its partitions. */
+static void
+yield_for_tables(const LbDefinition *defn)
+{
+	int			n = defn->parts_valid ? defn->nparts : 0;
+	Oid		   *tables = MemoryContextAlloc(TopTransactionContext,
+											(n + 1) * sizeof(Oid));
+
+	tables[0] = defn->source;
+	if (n > 0)
+		memcpy(tables + 1, defn->parts, n * sizeof(Oid));
+	lb_yield_for(tables, n + 1);
+}
+
 /*
  * Resolve a locked source, and lock its partitions.  Returns NULL if that
  * cannot be done, and then the build has ended.
@@ -228,6 +244,9 @@ resolve_source(LbBuild *build, Oid source)
 			return give_up(build, "a partition is locked", true);
 	}
 	lb_pause("resolved");
+	if (defn->unlogged && RecoveryInProgress())
+		return give_up(build, "the table is unlogged, and the server a standby",
+					   false);
 	if (defn->problem != NULL || !defn->captured)
 	{
 		lb_take_offline(build->shared, build->generation,
@@ -237,6 +256,7 @@ resolve_source(LbBuild *build, Oid source)
 		end_build(build, false);
 		return NULL;
 	}
+	yield_for_tables(defn);
 	return defn;
 }
 
@@ -357,11 +377,29 @@ scan_source(LbBuild *build, LbDefinition *defn)
 	return result;
 }
 
+/*
+ * Have all backends make the plans again that had to do without the index.  On
+ * a primary the worker's commit does so.  On a standby it would try to log
+ * that.
+ */
+static void
+invalidate_plans(Oid source)
+{
+	SharedInvalidationMessage msg;
+
+	memset(&msg, 0, sizeof(msg));
+	msg.rc.id = SHAREDINVALRELCACHE_ID;
+	msg.rc.dbId = MyDatabaseId;
+	msg.rc.relId = source;
+	SendSharedInvalidMessages(&msg, 1);
+}
+
 /* Scan, catch up, install. */
 static LbBuildResult
 try_build(LbBuild *build, LbDefinition *defn)
 {
 	LbSharedBoard *shared = build->shared;
+	bool		standby = TransactionStartedDuringRecovery();
 	LbBuildResult result;
 
 	/*
@@ -388,9 +426,13 @@ try_build(LbBuild *build, LbDefinition *defn)
 
 	/* The commit has plans made again that had to do without the index. */
 #if LB_PLANT_BUG != 10
-	CacheInvalidateRelcacheByRelid(defn->source);
+	if (!standby)
+		CacheInvalidateRelcacheByRelid(defn->source);
 #endif
-	return lb_install(build);
+	result = lb_install(build);
+	if (standby && result == LB_BUILD_DONE)
+		invalidate_plans(defn->source);
+	return result;
 }
 
 /*
@@ -416,8 +458,13 @@ queue_and_build(LbBuild *build, LbDefinition *defn)
 	PushActiveSnapshot(GetLatestSnapshot());
 	lb_snapshot_init(&build->snapshot, GetActiveSnapshot());
 
-	/* A snapshot that is taken from here on sees what the build sees. */
-	build->floor.next_xid = lb_next_xid();
+	/*
+	 * A snapshot that is taken from here on sees what the build sees.  So
+	 * does one with a higher xmax; on a standby it may take long until the
+	 * next xid has ended.
+	 */
+	build->floor.next_xid = TransactionStartedDuringRecovery() ?
+		build->snapshot.xmax : lb_next_xid();
 	build->floor.xid = build->snapshot.xmax - 1;
 	lb_pause("build");
 
@@ -519,12 +566,13 @@ build_claimed(LbBuild *build)
 		/*
 		 * Complete an xid: on an idle server with an old open transaction,
 		 * the snapshots that follow would stay at the floor of the new
-		 * boards.
+		 * boards.  A standby cannot; there the primary's next one does.
 		 */
-		if (result == LB_BUILD_DONE)
-			(void) GetTopTransactionId();
-		else
+		if (result != LB_BUILD_DONE)
 			fail_build(build, result);
+		else if (!TransactionStartedDuringRecovery())
+			(void) GetTopTransactionId();
+		lb_yield_for(NULL, 0);
 	}
 	UnregisterSnapshot(before);
 }
@@ -588,7 +636,7 @@ claim_build(uint64 *generation)
 													iter.cur);
 
 			if (shared->database != MyDatabaseId ||
-				lb_phase(shared) != LB_REQUESTED)
+				lb_phase(shared) != LB_REQUESTED || !lb_feed_builds())
 				continue;
 			if (oldest == NULL || shared->build_start < since)
 			{

@@ -5,8 +5,8 @@
  *
  * The launcher is connected to no database.  At its start it sends a worker to
  * every database that accepts connections, to enter the boards that are
- * recorded there.  From then on it sleeps until a process sets its latch, or
- * until it has something to do by itself:
+ * recorded there; on a standby when its primary feeds.  From then on it sleeps
+ * until a process sets its latch, or until it has something to do by itself:
  *
  *	- It starts a worker for a database in which a build is requested, up to
  *	  leaderboard.build_workers at a time.  A worker connects, builds what is
@@ -27,12 +27,7 @@
  */
 #include "postgres.h"
 
-#include "access/heapam.h"
-#include "access/htup_details.h"
-#include "access/table.h"
-#include "access/tableam.h"
-#include "access/xact.h"
-#include "catalog/pg_database.h"
+#include "access/xlog.h"
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
@@ -44,21 +39,26 @@
 
 #include "boards/shared.h"
 #include "boards/state.h"
+#include "feed/redo.h"
+#include "ledger/snapshot.h"
 #include "ledger/sweep.h"
 #include "util/clock.h"
 #include "util/wait_event.h"
 #include "workers/applier.h"
 #include "workers/build.h"
+#include "workers/feeder.h"
 #include "workers/launcher.h"
 #include "workers/memory.h"
 #include "workers/tidy.h"
 #include "workers/turn.h"
 #include "workers/unknown.h"
+#include "workers/visits.h"
 #include "workers/worker.h"
 
 /* Milliseconds. */
 #define RETRY_SOON 200			/* to the next build after one that failed */
 #define RETRY_LATER 5000		/* the same of a board that is offline */
+#define STANDBY_SLEEP 1000		/* on a standby, which may be promoted */
 #define PASSING_SLEEP 1000		/* while boards are offline for passing
 								 * reasons */
 #define WORKER_RETRY 1000		/* no worker was to be had */
@@ -88,7 +88,6 @@ static const LbWorkerKind builder_kind = {
 	.function = "lb_worker_main"
 };
 static Worker builders[MAX_WORKERS];
-static List *visits = NIL;		/* databases that one is still to visit */
 static TimestampTz limits_seen = 0; /* when limits were last looked at, or 0 */
 
 /*
@@ -129,6 +128,7 @@ typedef struct Round
 	int			norders;
 	int			max;
 	bool		requested;		/* builds are, to be started now or later */
+	const LbSnapshot *now;		/* on a standby; else NULL */
 	long		sleep;
 } Round;
 
@@ -146,39 +146,6 @@ static void
 launcher_exit(int code, Datum arg)
 {
 	pg_atomic_write_u32(&lb_shared->launcher_pid, 0);
-}
-
-/*
- * Have all databases that accept connections visited: each may have boards for
- * which there was not even an LbSharedBoard.
- */
-static void
-visit_all(void)
-{
-	Relation	rel;
-	TableScanDesc scan;
-	HeapTuple	tuple;
-	MemoryContext old;
-
-	list_free(visits);
-	visits = NIL;
-	StartTransactionCommand();
-	(void) GetTransactionSnapshot();
-	rel = table_open(DatabaseRelationId, AccessShareLock);
-	scan = table_beginscan_catalog(rel, 0, NULL);
-	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
-	{
-		Form_pg_database db = (Form_pg_database) GETSTRUCT(tuple);
-
-		if (!db->datallowconn)
-			continue;
-		old = MemoryContextSwitchTo(TopMemoryContext);
-		visits = lappend_oid(visits, db->oid);
-		MemoryContextSwitchTo(old);
-	}
-	table_endscan(scan);
-	table_close(rel, AccessShareLock);
-	CommitTransactionCommand();
 }
 
 /* The number of workers that build, in a database or (InvalidOid) in all. */
@@ -215,7 +182,7 @@ register_worker(Worker *slot, const LbWorkerKind *kind, Oid database, int extra)
 	memset(&worker, 0, sizeof(worker));
 	worker.bgw_flags = BGWORKER_SHMEM_ACCESS |
 		BGWORKER_BACKEND_DATABASE_CONNECTION;
-	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+	worker.bgw_start_time = BgWorkerStart_ConsistentState;
 	worker.bgw_restart_time = BGW_NEVER_RESTART;
 	strlcpy(worker.bgw_library_name, "leaderboard", BGW_MAXLEN);
 	strlcpy(worker.bgw_function_name, kind->function, BGW_MAXLEN);
@@ -484,10 +451,10 @@ start_round(const LbWorkerKind *kind, Rounds *round)
  * if that is due, or as soon as the transactions have ended that it waits for.
  */
 static bool
-may_retry(LbSharedBoard *shared, bool due)
+may_retry(LbSharedBoard *shared, bool due, const LbSnapshot *now)
 {
 	bool		releasing = pg_atomic_read_u32(&shared->nunknown) > 0;
-	bool		running = lb_unknown_running(shared, NULL);
+	bool		running = lb_unknown_running(shared, now);
 	bool		ended = lb_awaited_have_ended(shared, running, releasing);
 
 	return !running && !releasing && (due || ended);
@@ -511,7 +478,7 @@ look_at_board(Round *round, LbSharedBoard *shared, TimestampTz now)
 	if (order.retry)
 	{
 		round->sleep = Min(round->sleep, PASSING_SLEEP);
-		due = may_retry(shared, due);
+		due = lb_feed_builds() && may_retry(shared, due, round->now);
 
 		/* Two that do not fit together would refuse each other memory. */
 		if (order.alone && (round->requested || running_builders(InvalidOid) > 0))
@@ -613,24 +580,27 @@ look_at_limits(void)
 		LbSharedBoard *shared = dlist_container(LbSharedBoard, node, iter.cur);
 
 		if (shared->limited_at != 0)
-			visits = list_append_unique_oid(visits, shared->database);
+			lb_add_visit(shared->database);
 	}
 	LWLockRelease(&lb_shared->directory_lock);
 }
 
-/* After the server's start: have every database visited once. */
+/* Have databases visited. */
 static void
 start_visits(Round *round)
 {
-	while (visits != NIL && running_builders(InvalidOid) < lb_build_workers)
+	Oid			database;
+
+	while (running_builders(InvalidOid) < lb_build_workers &&
+		   OidIsValid(database = lb_next_visit()))
 	{
-		if (!start_builder(linitial_oid(visits)))
+		if (!start_builder(database))
 		{
 			(void) make_room();
 			round->sleep = Min(round->sleep, WORKER_RETRY);
 			break;
 		}
-		visits = list_delete_first(visits);
+		lb_visit_begun();
 	}
 }
 
@@ -640,19 +610,28 @@ look_at_boards(void)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	Round		round = {.sleep = LB_IDLE_SLEEP};
+	LbSnapshot	running;
 	dlist_iter	iter;
 
+	if (RecoveryInProgress())
+	{
+		lb_running_on_standby(&running);
+		round.now = &running;
+	}
 	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
 	dlist_foreach(iter, &lb_shared->boards)
 		look_at_board(&round, dlist_container(LbSharedBoard, node, iter.cur), now);
 	LWLockRelease(&lb_shared->directory_lock);
 
 	log_and_release(&round);
-	if (!round.requested && visits == NIL)
+	if (!round.requested && !OidIsValid(lb_next_visit()))
 		builds_wait = false;
-	start_builds(&round);
-	look_at_limits();
-	start_visits(&round);
+	if (lb_feed_builds())
+	{
+		start_builds(&round);
+		look_at_limits();
+		start_visits(&round);
+	}
 	if (round.orders != NULL)
 		pfree(round.orders);
 	return round.sleep;
@@ -779,7 +758,7 @@ apply_memory_limit(void)
 		lb_request_refused_build(dlist_container(LbSharedBoard, node, iter.cur),
 								 true);
 	LWLockRelease(&lb_shared->directory_lock);
-	visit_all();
+	lb_visit_all();
 }
 
 static void
@@ -790,13 +769,57 @@ reload_settings(void)
 	ProcessConfigFile(PGC_SIGHUP);
 	apply_memory_limit();
 	if (lb_database_memory_kb != database_memory)
-		visit_all();
+		lb_visit_all();
 	limits_seen = 0;
+}
+
+/*
+ * The server was a standby.  Databases may have what only a primary looks
+ * after, and boards may have been refused because it was one.
+ */
+static void
+promoted(void)
+{
+	dlist_iter	iter;
+
+	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
+	dlist_foreach(iter, &lb_shared->boards)
+	{
+		LbSharedBoard *shared = dlist_container(LbSharedBoard, node, iter.cur);
+
+		lb_request_build(shared, shared->generation, false);
+	}
+	LWLockRelease(&lb_shared->directory_lock);
+	lb_visit_all();
+}
+
+/* What only a primary does. */
+static long
+feed_and_tidy(void)
+{
+	long		sleep = lb_look_after_feed();
+
+	sleep = Min(sleep, lb_settle_all_prepared());
+	sleep = Min(sleep, lb_complete_xid());
+	return Min(sleep, start_kinds());
+}
+
+/* What only a standby does. */
+static long
+follow_primary(void)
+{
+	lb_visit_as_fed();
+
+	/* No transaction of ours does this at its end. */
+	lb_update_horizon(true);
+	return STANDBY_SLEEP;
 }
 
 void
 lb_launcher_main(Datum arg)
 {
+	bool		standby = false;
+
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
 	BackgroundWorkerUnblockSignals();
@@ -810,8 +833,11 @@ lb_launcher_main(Datum arg)
 	before_shmem_exit(launcher_exit, (Datum) 0);
 	pg_write_barrier();
 	pg_atomic_write_u32(&lb_shared->launcher_pid, MyProcPid);
-	visit_all();
 	apply_memory_limit();
+	if (RecoveryInProgress())
+		standby = true;
+	else
+		lb_visit_all();
 
 	while (!ShutdownRequestPending)
 	{
@@ -822,12 +848,15 @@ lb_launcher_main(Datum arg)
 			ConfigReloadPending = false;
 			reload_settings();
 		}
-		sleep = lb_settle_all_prepared();
+		if (standby && !RecoveryInProgress())
+		{
+			standby = false;
+			promoted();
+		}
+		sleep = standby ? follow_primary() : feed_and_tidy();
 		sleep = Min(sleep, lb_trim_histories());
 		lb_warn_memory();
 		sleep = Min(sleep, look_at_boards());
-		sleep = Min(sleep, lb_complete_xid());
-		sleep = Min(sleep, start_kinds());
 		if (lb_collapse_pages())
 			sleep = 0;
 		(void) WaitLatch(MyLatch,
@@ -870,7 +899,7 @@ lb_workers_init(void)
 
 	memset(&worker, 0, sizeof(worker));
 	worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
-	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+	worker.bgw_start_time = BgWorkerStart_ConsistentState;
 	worker.bgw_restart_time = 5;
 	strlcpy(worker.bgw_library_name, "leaderboard", BGW_MAXLEN);
 	strlcpy(worker.bgw_function_name, "lb_launcher_main", BGW_MAXLEN);

@@ -13,9 +13,12 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
 
 #include "workers/unknown.h"
 
@@ -33,6 +36,29 @@ is_running(LbUnknown *unknown, const LbSnapshot *snapshot)
 	return last != 0 && (snapshot != NULL ?
 						 lb_any_running(snapshot, first, last) :
 						 lb_any_in_progress(first, last));
+}
+
+void
+lb_running_on_standby(LbSnapshot *s)
+{
+	static TransactionId *xids = NULL;
+	static uint32 room = 0;
+
+	StartTransactionCommand();
+	lb_snapshot_init(s, GetTransactionSnapshot());
+	if (xids == NULL || room < s->nxip)
+	{
+		if (xids != NULL)
+			pfree(xids);
+		xids = NULL;
+		room = Max(64, 2 * s->nxip);
+		xids = MemoryContextAllocHuge(TopMemoryContext,
+									  room * sizeof(TransactionId));
+	}
+	memcpy(xids, s->xip, s->nxip * sizeof(TransactionId));
+	s->xip = xids;
+	s->snapshot = NULL;
+	CommitTransactionCommand();
 }
 
 bool

@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "access/xlog.h"
 #include "catalog/pg_database.h"
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
@@ -19,6 +20,9 @@
 
 static const LbWorkerKind *kinds[LB_MAX_WORKER_KINDS];
 static int	nkinds = 0;
+
+static const Oid *yield_for = NULL;
+static int	nyield_for = 0;
 
 void
 lb_register_worker(const LbWorkerKind *kind)
@@ -54,6 +58,31 @@ lb_database_locked(Oid database)
 	return false;
 }
 
+void
+lb_yield_for(const Oid *tables, int n)
+{
+	yield_for = tables;
+	nyield_for = n;
+}
+
+/*
+ * Whether the startup process waits for a lock on one of the tables.  It would
+ * wait for max_standby_streaming_delay, and replay nothing meanwhile.  We hold
+ * AccessShareLock; a lock that is not ours yet is not had before the one that
+ * is waited for.
+ */
+static bool
+replay_waits(void)
+{
+	for (int i = 0; i < nyield_for; i++)
+	{
+		if (!ConditionalLockRelationOid(yield_for[i], RowShareLock))
+			return true;
+		UnlockRelationOid(yield_for[i], RowShareLock);
+	}
+	return false;
+}
+
 bool
 lb_must_yield(void)
 {
@@ -63,7 +92,8 @@ lb_must_yield(void)
 	if (!lb_elapsed(last, now, 100))
 		return false;
 	last = now;
-	return lb_database_locked(MyDatabaseId);
+	return lb_database_locked(MyDatabaseId) ||
+		(RecoveryInProgress() && replay_waits());
 }
 
 void
@@ -73,7 +103,7 @@ lb_yield(void)
 	if (lb_must_yield())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
-				 errmsg("the %s yields to a command on the database",
+				 errmsg("the %s yields to a command on the database or the table",
 						strcmp(MyBgworkerEntry->bgw_type, "leaderboard worker") == 0 ?
 						"build" : "maintenance")));
 }

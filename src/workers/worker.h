@@ -60,6 +60,13 @@ extern void lb_worker_settings(void);
  */
 extern void lb_yield(void);
 
+/*
+ * On a standby also yield to replay that waits for a lock on one of these
+ * tables, which the worker has locked.  The array must live until the next
+ * call.  Raises nothing.
+ */
+extern void lb_yield_for(const Oid *tables, int n);
+
 /* lb_yield() without an error: returns whether the worker must leave. */
 extern bool lb_must_yield(void);
 

@@ -12,7 +12,7 @@ use Test::More;
 my $src = "$FindBin::RealBin/../../src";
 
 # From the lowest to the highest.
-my @layers = qw(index util boards sql ledger capture reads planner workers leaderboards submit rules windows players watch
+my @layers = qw(index util boards sql ledger feed capture reads planner workers leaderboards submit rules windows players watch
   admin citus);
 my %level = map { $layers[$_] => $_ } 0 .. $#layers;
 my $top = @layers;

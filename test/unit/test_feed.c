@@ -84,7 +84,6 @@ static void
 random_changes(Changes *c)
 {
 	c->header.kind = LB_FEED_CHANGES;
-	c->header.flags = (uint8) random_below(4);
 	c->header.database = (uint32) next_random();
 	c->header.since = 0;
 	c->nboards = (int) random_below(MAX_BOARDS);
@@ -196,7 +195,6 @@ read_changes(const Changes *c, const Message *messages, int n)
 
 		REQUIRE(lb_feed_read(&r, messages[m].data, messages[m].size, &header));
 		REQUIRE(header.kind == LB_FEED_CHANGES &&
-				header.flags == c->header.flags &&
 				header.database == c->header.database && header.since == 0);
 		while ((next = lb_feed_next_board(&r, &board)) == LB_FEED_NEXT)
 		{
@@ -360,7 +358,7 @@ test_other_messages(void)
 	lb_feed_begin(&w, data, sizeof(data), &header);
 	while (lb_feed_put_unknown(&w, &put[n % 4]))
 		n++;
-	REQUIRE(n > 5000 && w.used <= sizeof(data));
+	REQUIRE(n > LB_FEED_ROOM / 20 && w.used <= sizeof(data));
 	REQUIRE(lb_feed_read(&r, data, w.used, &got));
 	REQUIRE(got.kind == LB_FEED_UNKNOWN && got.database == 5);
 	for (int i = 0; i < n; i++)

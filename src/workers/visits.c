@@ -1,0 +1,121 @@
+/*-------------------------------------------------------------------------
+ *
+ * visits.c
+ *	  Databases that a worker is to visit, to enter the boards recorded there.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/pg_database.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+#include "boards/directory.h"
+#include "boards/shared.h"
+#include "feed/redo.h"
+#include "ledger/sweep.h"
+#include "workers/visits.h"
+
+static List *visits = NIL;
+
+void
+lb_visit_all(void)
+{
+	Relation	rel;
+	TableScanDesc scan;
+	HeapTuple	tuple;
+
+	list_free(visits);
+	visits = NIL;
+	StartTransactionCommand();
+	(void) GetTransactionSnapshot();
+	rel = table_open(DatabaseRelationId, AccessShareLock);
+	scan = table_beginscan_catalog(rel, 0, NULL);
+	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
+	{
+		Form_pg_database db = (Form_pg_database) GETSTRUCT(tuple);
+
+		if (db->datallowconn)
+			lb_add_visit(db->oid);
+	}
+	table_endscan(scan);
+	table_close(rel, AccessShareLock);
+	CommitTransactionCommand();
+}
+
+void
+lb_add_visit(Oid database)
+{
+	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+
+	visits = list_append_unique_oid(visits, database);
+	MemoryContextSwitchTo(old);
+}
+
+Oid
+lb_next_visit(void)
+{
+	return visits == NIL ? InvalidOid : linitial_oid(visits);
+}
+
+void
+lb_visit_begun(void)
+{
+	visits = list_delete_first(visits);
+}
+
+/* Remove the definitions of databases that have been dropped. */
+static void
+forget_dropped(void)
+{
+	List	   *databases = NIL;
+	ListCell   *lc;
+	dlist_iter	iter;
+
+	StartTransactionCommand();
+	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
+	dlist_foreach(iter, &lb_shared->boards)
+		databases = list_append_unique_oid(databases,
+										   dlist_container(LbSharedBoard, node,
+														   iter.cur)->database);
+	LWLockRelease(&lb_shared->directory_lock);
+	foreach(lc, databases)
+	{
+		if (!SearchSysCacheExists1(DATABASEOID,
+								   ObjectIdGetDatum(lfirst_oid(lc))))
+			lb_shared_board_remove_database(lfirst_oid(lc));
+	}
+	CommitTransactionCommand();
+}
+
+void
+lb_visit_as_fed(void)
+{
+	static bool fed = false;
+	bool		was_fed = fed;
+	Oid			wanted[LB_MAX_VISITS];
+	int			n = lb_take_visits(wanted);
+	bool		dropped = n > LB_MAX_VISITS;
+
+	fed = lb_feed_builds();
+	if (!fed)
+		return;
+	for (int i = 0; i < n && n <= LB_MAX_VISITS; i++)
+	{
+		if (OidIsValid(wanted[i]))
+			lb_add_visit(wanted[i]);
+		else
+			dropped = true;
+	}
+	if (dropped)
+		forget_dropped();
+	if (!was_fed || n > LB_MAX_VISITS)
+		lb_visit_all();
+}

@@ -1,0 +1,32 @@
+/*-------------------------------------------------------------------------
+ *
+ * visits.h
+ *	  Databases that a worker is to visit, to enter the boards recorded there.
+ *
+ * For the launcher alone.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_VISITS_H
+#define LB_VISITS_H
+
+/*
+ * All databases that accept connections: each may have boards for which there
+ * was not even an LbSharedBoard.  Runs a transaction.  Can raise.
+ */
+extern void lb_visit_all(void);
+
+/* One database, unless it is on the list.  Raises when out of memory. */
+extern void lb_add_visit(Oid database);
+
+/*
+ * On a standby: those that have new definitions, and all once the primary
+ * feeds.  Removes the definitions of databases that are gone.  Can raise.
+ */
+extern void lb_visit_as_fed(void);
+
+/* The next one, InvalidOid if there is none; and take that off the list. */
+extern Oid	lb_next_visit(void);
+extern void lb_visit_begun(void);
+
+#endif							/* LB_VISITS_H */
