@@ -73,7 +73,8 @@ ORDER BY c.relname COLLATE "C", a.attnum;
 SELECT attrelid::regclass AS relation, attname, format_type(atttypid, atttypmod)
 FROM pg_attribute
 WHERE attrelid IN ('lb_board'::regclass, 'lb_stat_board'::regclass,
-		'lb_stat_memory'::regclass, 'lb_stat_ledger'::regclass) AND attnum > 0
+		'lb_stat_memory'::regclass, 'lb_stat_ledger'::regclass,
+		'lb_stat_feed'::regclass) AND attnum > 0
 ORDER BY attrelid::regclass::text COLLATE "C", attnum;
 
 -- Both are part of a dump.

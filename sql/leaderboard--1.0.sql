@@ -12,7 +12,8 @@
  *	6. players			lb_hidden; lb_hide, lb_show, lb_forget_player
  *	7. watches			lb_watched; lb_watch and its kin, lb_notify
  *	8. administration	lb_create_board, lb_create_tables, lb_rebuild, lb_verify
- *	9. statistics		lb_stat_board, lb_stat, lb_stat_memory, lb_stat_ledger
+ *	9. statistics		lb_stat_board, lb_stat, lb_stat_memory, lb_stat_ledger,
+ *						lb_stat_feed
  *	10. distributed tables
  *	11. rights
  */
@@ -1924,6 +1925,7 @@ RETURNS TABLE (
 	planned_reads bigint,
 	planned_queries bigint,
 	planned_disabled bigint,
+	planned_recovery bigint,
 	planned_snapshot bigint,
 	planned_building bigint,
 	planned_offline bigint,
@@ -1943,8 +1945,8 @@ SELECT s.board, s.source, s.state, s.reason, s.members, s.distinct_scores,
 	s.query_reads, s.query_disabled, s.query_recovery, s.query_snapshot,
 	s.query_row_security, s.query_building, s.query_offline, s.query_trigger,
 	s.query_own_changes, s.query_unsettled, s.query_limit, s.changes, s.kind,
-	s.planned_reads, s.planned_queries, s.planned_disabled, s.planned_snapshot,
-	s.planned_building, s.planned_offline, s.planned_trigger,
+	s.planned_reads, s.planned_queries, s.planned_disabled,
+	s.planned_recovery, s.planned_snapshot, s.planned_building, s.planned_offline, s.planned_trigger,
 	s.planned_own_changes, s.planned_unsettled, s.planned_limit,
 	s.planned_off_board
 FROM leaderboard_internal.lb_stat_rows() s;
@@ -1984,6 +1986,7 @@ RETURNS TABLE (
 	planned_reads bigint,
 	planned_queries bigint,
 	planned_disabled bigint,
+	planned_recovery bigint,
 	planned_snapshot bigint,
 	planned_building bigint,
 	planned_offline bigint,
@@ -2030,6 +2033,36 @@ COMMENT ON COLUMN @extschema@.lb_stat_ledger.history IS
 COMMENT ON COLUMN @extschema@.lb_stat_ledger.backlog IS
 'committed changes that are not in the indexes of this database yet';
 GRANT SELECT ON TABLE @extschema@.lb_stat_ledger TO PUBLIC;
+
+CREATE FUNCTION leaderboard_internal.lb_stat_feed_row()
+RETURNS TABLE (role text, state text, since timestamptz, messages bigint,
+	bytes bigint, settled timestamptz, lag interval)
+AS 'MODULE_PATHNAME', 'lb_stat_feed_row'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED COST 100 ROWS 1;
+COMMENT ON FUNCTION leaderboard_internal.lb_stat_feed_row() IS
+'for the view lb_stat_feed';
+
+CREATE VIEW @extschema@.lb_stat_feed AS
+SELECT s.role, s.state, s.since, s.messages, s.bytes, s.settled, s.lag
+FROM leaderboard_internal.lb_stat_feed_row() s;
+
+COMMENT ON VIEW @extschema@.lb_stat_feed IS
+'what this server feeds its standbys, or what a standby knows of its primary''s changes';
+COMMENT ON COLUMN @extschema@.lb_stat_feed.role IS
+'primary or standby';
+COMMENT ON COLUMN @extschema@.lb_stat_feed.state IS
+'of a primary: feeding or off; of a standby: following or quiet (boards answer), pending or stale (queries do)';
+COMMENT ON COLUMN @extschema@.lb_stat_feed.since IS
+'when that state began';
+COMMENT ON COLUMN @extschema@.lb_stat_feed.messages IS
+'messages that were written, or replayed, since the server started';
+COMMENT ON COLUMN @extschema@.lb_stat_feed.bytes IS
+'their bytes';
+COMMENT ON COLUMN @extschema@.lb_stat_feed.settled IS
+'of a standby: when it applied the last commit with changes of boards';
+COMMENT ON COLUMN @extschema@.lb_stat_feed.lag IS
+'... and how long after the commit that was, by the clocks of both servers';
+GRANT SELECT ON TABLE @extschema@.lb_stat_feed TO PUBLIC;
 
 /*
  * Why a query does not use a board.  It is parsed with the caller's

@@ -43,6 +43,8 @@
 #include "boards/shared.h"
 #include "boards/state.h"
 #include "boards/target.h"
+#include "feed/emit.h"
+#include "feed/life.h"
 #include "feed/redo.h"
 #include "ledger/backlog.h"
 #include "ledger/prepared.h"
@@ -54,6 +56,7 @@ PG_FUNCTION_INFO_V1(lb_stat);
 PG_FUNCTION_INFO_V1(lb_stat_ledger_row);
 PG_FUNCTION_INFO_V1(lb_stat_memory_rows);
 PG_FUNCTION_INFO_V1(lb_stat_reset);
+PG_FUNCTION_INFO_V1(lb_stat_feed_row);
 
 /* A board as the view shows it, copied from shared memory. */
 typedef struct BoardRow
@@ -178,8 +181,8 @@ static void
 put_row(Listing *list, const char *name, const BoardRow *row, RowKind kind)
 {
 	const DefRow *def = &list->def;
-	Datum		values[36];
-	bool		nulls[36];
+	Datum		values[37];
+	bool		nulls[37];
 	const uint64 *planned = &row->counts[LB_COUNT_PLANNED_CAUSES];
 	int			i = 0;
 
@@ -215,8 +218,8 @@ put_row(Listing *list, const char *name, const BoardRow *row, RowKind kind)
 	values[i++] = Int64GetDatum(sum_causes(planned));
 	for (int j = 0; j < LB_NCAUSES; j++)
 	{
-		/* The planner knows of policies, and makes no node on a standby. */
-		if (j != LB_CAUSE_ROW_SECURITY && j != LB_CAUSE_RECOVERY)
+		/* The planner knows of policies. */
+		if (j != LB_CAUSE_ROW_SECURITY)
 			values[i++] = Int64GetDatum(planned[j]);
 	}
 	Assert(i == lengthof(values));
@@ -621,4 +624,49 @@ lb_stat_reset(PG_FUNCTION_ARGS)
 		}
 	}
 	PG_RETURN_VOID();
+}
+
+/* By LbFeedState. */
+static const char *const feed_states[] = {
+	[LB_STALE] = "stale",
+	[LB_FOLLOWING] = "following",
+	[LB_QUIET] = "quiet",
+	[LB_PENDING] = "pending"
+};
+
+Datum
+lb_stat_feed_row(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	bool		standby = RecoveryInProgress();
+	LbFeed	   *feed;
+	TimestampTz settled;
+	int64		lag;
+	Interval	lag_interval = {0};
+	const char *state;
+	Datum		values[7];
+	bool		nulls[7] = {false};
+
+	lb_require_preload();
+	InitMaterializedSRF(fcinfo, 0);
+	feed = &lb_shared->feed;
+	SpinLockAcquire(&feed->mutex);
+	settled = feed->settled;
+	lag = feed->lag;
+	SpinLockRelease(&feed->mutex);
+	if (standby)
+		state = feed_states[pg_atomic_read_u32(&feed->state)];
+	else
+		state = lb_feeding() ? "feeding" : "off";
+	lag_interval.time = lag;
+	values[0] = CStringGetTextDatum(standby ? "standby" : "primary");
+	values[1] = CStringGetTextDatum(state);
+	values[2] = TimestampTzGetDatum((TimestampTz) pg_atomic_read_u64(&feed->state_since));
+	values[3] = Int64GetDatum(pg_atomic_read_u64(&feed->messages));
+	values[4] = Int64GetDatum(pg_atomic_read_u64(&feed->bytes));
+	values[5] = TimestampTzGetDatum(settled);
+	values[6] = IntervalPGetDatum(&lag_interval);
+	nulls[5] = nulls[6] = settled == 0 || !standby;
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	return (Datum) 0;
 }

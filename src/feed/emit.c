@@ -17,6 +17,7 @@
 #include "access/xloginsert.h"
 #include "miscadmin.h"
 #include "replication/message.h"
+#include "utils/timestamp.h"
 
 #include "boards/shared.h"
 #include "feed/emit.h"
@@ -223,6 +224,10 @@ lb_feed_say_hello(bool important)
 		.since = pg_atomic_read_u64(&lb_shared->feed.since)
 	};
 
+	if (important)
+		pg_atomic_write_u64(&lb_shared->feed.state_since,
+							(uint64) GetCurrentTimestamp());
+
 	/* On an idle server no other process would flush it. */
 	XLogFlush(write_short(&header, important ? 0 : XLOG_MARK_UNIMPORTANT));
 }
@@ -248,4 +253,6 @@ lb_feed_stop(void)
 	/* In this order: what commits without a message does so after BYE. */
 	XLogFlush(write_short(&header, 0));
 	pg_atomic_write_u32(&lb_shared->feed.feeding, 0);
+	pg_atomic_write_u64(&lb_shared->feed.state_since,
+						(uint64) GetCurrentTimestamp());
 }

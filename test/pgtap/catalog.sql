@@ -1,6 +1,6 @@
 /* The extension's objects, and the privileges on them. */
 \ir lib/setup.psql
-SELECT plan(28);
+SELECT plan(29);
 
 CREATE TEMP VIEW functions AS
 SELECT p.* FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass
@@ -49,10 +49,11 @@ SELECT columns_are('lb_stat_board', ARRAY['board', 'source', 'state',
 	'query_disabled', 'query_recovery', 'query_snapshot',
 	'query_row_security', 'query_building', 'query_offline', 'query_trigger',
 	'query_own_changes', 'query_unsettled', 'query_limit', 'changes', 'kind',
-	'planned_reads', 'planned_queries', 'planned_disabled', 'planned_snapshot', 'planned_building', 'planned_offline',
+	'planned_reads', 'planned_queries', 'planned_disabled', 'planned_recovery', 'planned_snapshot', 'planned_building', 'planned_offline',
 	'planned_trigger', 'planned_own_changes', 'planned_unsettled',
 	'planned_limit', 'planned_off_board']);
 SELECT columns_are('lb_stat_ledger', ARRAY['history', 'backlog']);
+SELECT columns_are('lb_stat_feed', ARRAY['role', 'state', 'since', 'messages', 'bytes', 'settled', 'lag']);
 SELECT columns_are('lb_stat_memory', ARRAY['datname', 'total', 'used', 'reserved']);
 SELECT is(extconfig::regclass[], ARRAY['lb_board', 'lb_board_id_seq',
 	'lb_leaderboard', 'lb_applied', 'lb_event', 'lb_window', 'lb_closed',

@@ -223,7 +223,7 @@ my %by_type = (
 # default.  Some answers differ from run to run.
 # A call that takes something away is followed by one that restores it.
 my @last = qw(lb_drop_limit lb_unwatch lb_unwatch_member lb_unwatch_member_key lb_close_window lb_close_season lb_drop_board);
-my %varies = map { $_ => 1 } qw(lb_notify lb_maintain lb_stat lb_stat_rows lb_stat_ledger_row lb_stat_memory_usage lb_submit lb_submit_key lb_wait_ready);
+my %varies = map { $_ => 1 } qw(lb_notify lb_maintain lb_stat lb_stat_rows lb_stat_feed_row lb_stat_ledger_row lb_stat_memory_usage lb_submit lb_submit_key lb_wait_ready);
 
 sub calls
 {

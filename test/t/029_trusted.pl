@@ -129,7 +129,7 @@ my $all = q{
 		lb_estimate_memory(10);
 	SELECT * FROM lb_top(); SELECT * FROM lb_page(); SELECT lb_count_before(3, '{now}', 1, inclusive => true); SELECT lb_top_json(); SELECT * FROM lb_around(1); SELECT * FROM lb_ranks('{1,2}');
 	SELECT * FROM lb_among('{1,2}'); SELECT * FROM lb_histogram(2); SELECT * FROM lb_verify();
-	SELECT * FROM lb_stat_board; SELECT * FROM lb_stat_memory; SELECT * FROM lb_stat_ledger;
+	SELECT * FROM lb_stat_board; SELECT * FROM lb_stat_memory; SELECT * FROM lb_stat_ledger; SELECT * FROM lb_stat_feed;
 	SELECT lb_close_season('global', 's' OPERATOR(pg_catalog.||) pg_catalog.txid_current(), NULL, 1);
 	SELECT * FROM lb_archive_top('global'); SELECT * FROM lb_maintain(10);
 	SELECT lb_rebuild();
