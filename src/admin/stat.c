@@ -293,7 +293,7 @@ describe(const LbDefinition *defn, LbSharedBoard *shared, DefRow *row)
 	{
 		row->distributed = false;
 		row->state = LB_OFFLINE;
-		strlcpy(row->reason, defn->unlogged ?
+		strlcpy(row->reason, lb_is_unlogged(defn) ?
 				"the table is unlogged, and the server a standby" :
 				"the standby may have missed changes", LB_MAX_REASON);
 	}

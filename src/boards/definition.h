@@ -61,7 +61,8 @@ typedef struct LbDefinition
 	bool		captured;		/* all triggers are there and enabled */
 	bool		keeps_rows;		/* a trigger may prevent that a row is written */
 	bool		row_security;	/* the source has row-level security */
-	bool		unlogged;		/* it is unlogged, or a partition is */
+	bool		unlogged;		/* the source is unlogged */
+	bool		unlogged_parts; /* a partition is; looked up with parts */
 	bool		parts_valid;	/* parts are looked up, and their triggers */
 	Oid		   *parts;			/* of a partitioned source: all tables below
 								 * it, ordered by OID */
@@ -126,6 +127,16 @@ static inline const LbColumn *
 lb_board_column(const LbDefinition *defn)
 {
 	return defn->family ? &defn->columns[lb_nkey_columns(defn)] : NULL;
+}
+
+/*
+ * Whether a standby cannot read the source.  Partitions count once they are
+ * looked up: lb_resolve_parts().
+ */
+static inline bool
+lb_is_unlogged(const LbDefinition *defn)
+{
+	return defn->unlogged || defn->unlogged_parts;
 }
 
 /* The column of ranked_if, or NULL. */

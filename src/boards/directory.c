@@ -17,6 +17,7 @@
 #include "boards/directory.h"
 #include "boards/live.h"
 #include "boards/state.h"
+#include "util/planted.h"
 
 static inline dlist_head *
 bucket(dlist_head *table, uint32 a, uint32 b)
@@ -362,7 +363,7 @@ create_shared(const LbDefinition *defn)
 	 * what it publishes from now on is of transactions that this range has,
 	 * or of later ones.
 	 */
-	if (RecoveryInProgress())
+	if (RecoveryInProgress() && LB_PLANT_BUG != 17)
 		lb_note_all_unknown(&shared->unknown, lb_next_xid());
 	pg_write_barrier();
 	shared->generation = lb_shared->next_generation++;

@@ -104,8 +104,8 @@ look_up_parts(LbDefinition *defn, List *parts, const LbCatalog *cat)
 			if (cat == NULL || !lb_has_triggers(rel, cat->capture, true))
 				defn->captured = false;
 			defn->keeps_rows |= lb_may_keep_rows(rel, cat);
-			defn->unlogged |= rel->rd_rel->relpersistence !=
-				RELPERSISTENCE_PERMANENT;
+			if (rel->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT)
+				defn->unlogged_parts = true;
 		}
 		relation_close(rel, NoLock);
 	}

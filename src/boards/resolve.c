@@ -269,6 +269,7 @@ look_up_source(LbDefinition *defn, Relation rel, const LbCatalog *cat)
 	defn->owner = rel->rd_rel->relowner;
 	defn->row_security = rel->rd_rel->relrowsecurity;
 	defn->unlogged = rel->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT;
+	defn->unlogged_parts = false;
 
 	/* The old name may be in use until the end of the transaction. */
 	name = quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),

@@ -76,7 +76,7 @@ bool
 lb_feed_answers(const LbDefinition *defn)
 {
 	return !RecoveryInProgress() ||
-		(!defn->unlogged && lb_feed_is_complete(feed_state()));
+		(!lb_is_unlogged(defn) && lb_feed_is_complete(feed_state()));
 }
 
 bool
@@ -296,7 +296,7 @@ redo_board(LbFeedReader *reader, const LbFeedHeader *header,
 		lose_board(shared, generation, xid);
 		return skip_entries(reader);
 	}
-#if LB_PLANT_BUG != 21
+#if LB_PLANT_BUG != 19
 	if (board->flags & LB_FEED_NEGATIVE_ZERO)
 		shared->negative_zero = true;
 #endif
@@ -588,11 +588,18 @@ redo_xact(XLogReaderState *record)
 	uint8		info = XLogRecGetInfo(record) & XLOG_XACT_OPMASK;
 	bool		follow = standbyState != STANDBY_DISABLED;
 
+#if LB_PLANT_BUG == 18
+	xact_redo(record);
+	lb_pause("redo");
+#endif
+
 	/* Before its rows are visible. */
 	if (follow && (info == XLOG_XACT_COMMIT || info == XLOG_XACT_PREPARE ||
 				   info == XLOG_XACT_COMMIT_PREPARED))
 		on_event(LB_XACT_ENDS, 0);
+#if LB_PLANT_BUG != 18
 	xact_redo(record);
+#endif
 	if (follow && lb_inflight_number() > 0)
 		transaction_redone(record, info);
 }

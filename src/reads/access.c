@@ -116,7 +116,7 @@ cause_before_index(const LbAccess *a, Snapshot snapshot)
 	if (!lb_feed_answers(defn))
 	{
 		if (offline_is_error(a))
-			offline_error(defn, defn->unlogged ?
+			offline_error(defn, lb_is_unlogged(defn) ?
 						  "the table is unlogged, and the server a standby" :
 						  "the standby may have missed changes");
 		return LB_CAUSE_RECOVERY;

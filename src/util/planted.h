@@ -23,6 +23,10 @@
  *	14	... misses a row that moves between boards
  *	15	a snapshot is taken to see each row version that the transaction has
  *		replaced
+ *	16	a snapshot of a standby has no running transactions
+ *	17	a standby enters a definition without the changes that it has ignored
+ *	18	a standby notices that it is not fed after it shows a commit
+ *	19	standbys do not hear of -0
  *
  *-------------------------------------------------------------------------
  */

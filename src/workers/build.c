@@ -244,7 +244,7 @@ resolve_source(LbBuild *build, Oid source)
 			return give_up(build, "a partition is locked", true);
 	}
 	lb_pause("resolved");
-	if (defn->unlogged && RecoveryInProgress())
+	if (lb_is_unlogged(defn) && RecoveryInProgress())
 		return give_up(build, "the table is unlogged, and the server a standby",
 					   false);
 	if (defn->problem != NULL || !defn->captured)
@@ -709,6 +709,11 @@ visit_database(void)
 			if (shared == NULL)
 				continue;
 			lb_request_first_build(shared);
+
+			/* On a standby no session publishes. */
+			if (RecoveryInProgress())
+				pg_atomic_write_u32(&shared->memory_kb,
+									lb_database_memory_kb);
 			lb_request_limited_build(shared,
 									 (uint64) lb_database_memory_kb * 1024);
 		}
