@@ -313,6 +313,11 @@ wait_for_board(const char *name, int64 until)
 				return true;	/* dropped */
 			if (lb_created_here(defn) || (shared == NULL && locked))
 				return false;
+
+			/* It never will be, and its reads raise an error. */
+			if (RecoveryInProgress() &&
+				get_rel_persistence(defn->source) != RELPERSISTENCE_PERMANENT)
+				return true;
 		}
 		if (shared != NULL)
 		{
