@@ -56,7 +56,8 @@
 #   make dist               the archive for PGXN, leaderboard-VERSION.zip, of what is
 #                           committed in git
 #   make demo               starts a server with a million players, and a live page
-#                           PLAYERS=1000000, or CSV=file with player_id,score
+#                           PLAYERS=1000000, or CSV=file with player_id,score;
+#                           STANDBY=yes also shows a standby that takes over
 #   make demo-stop          stops it and removes everything
 #   make demo-cluster       starts four servers that share a million players, and one
 #                           that asks them by PL/Proxy: docs/scale-out.md

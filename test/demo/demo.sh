@@ -4,7 +4,8 @@
 #	A private server with a million players, what can be asked of it, a psql line
 #	to go on with, and a page to look at (page/server.py), which has a thousand
 #	players of its own.  PLAYERS is the number of the million; CSV is a file with
-#	player_id,score to load instead, with or without a header.
+#	player_id,score to load instead, with or without a header.  With STANDBY=yes
+#	the server gets a standby, and is killed for that to take its place.
 #
 #	Nothing is written but packages, if any are missing, and a directory below
 #	TMPDIR, which "stop" removes.  Where it is stands in test/demo/.running.
@@ -52,7 +53,8 @@ esac
 
 if [ -e "$running" ]; then
 	dir=$(cat "$running")
-	if server_pid "$dir/server/data/postmaster.pid" "$dir" >/dev/null; then
+	if server_pid "$dir/server/data/postmaster.pid" "$dir" >/dev/null ||
+		server_pid "$dir/standby/data/postmaster.pid" "$dir" >/dev/null; then
 		echo "A demo server is running already, in $dir."
 		die 'Stop it with "make demo-stop" first.'
 	fi
@@ -149,6 +151,22 @@ server_start "$WORK/server"
 export PGDATABASE=demo
 echo "The server was restarted in $((($(date +%s%N) - began) / 1000000)) ms."
 show -f "$here/restart.sql"
+
+if [ "${STANDBY:-}" = yes ]; then
+	step "A standby answers by indexes of its own"
+	as_server mkdir standby
+	as_server "$BIN/pg_basebackup" -h "$WORK/server" -U postgres -c fast -R \
+		-D standby/data
+	echo "unix_socket_directories = '$WORK/standby'" |
+		as_server tee -a standby/data/postgresql.conf >/dev/null
+	server_start "$WORK/standby"
+	export PGDATABASE=demo
+	show -f "$here/standby.sql"
+
+	step "The primary is killed, and the standby promoted: from the promotion to a rank"
+	server_stop "$WORK/server" immediate
+	show -f "$here/promote.sql"
+fi
 
 # It is to be left running: forget that it was to be removed.
 echo "$WORK" >"$running"
