@@ -128,6 +128,9 @@
 #   make bench-prepared     commits and ranks beside open prepared and running
 #                           transactions, for docs/performance.md: ten minutes
 #                           SIZE=1000000 ROUNDS=5 OUT=file
+#   make bench-standby      ranks on a standby, what feeding it costs a primary, replay
+#                           and promotion, for docs/performance.md: ten minutes
+#                           SIZE=10000000 ROUNDS=5 OUT=file
 #   make bench-quick        counts the instructions of the data structure, beside
 #                           the committed figures: less than a minute, and the
 #                           same result on a busy machine
@@ -154,7 +157,7 @@ LB_VERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" $(TREE)/le
 SCRIPT_TARGETS = check test test-versions test-bare test-cassert test-core test-packages deb dist \
 	demo demo-stop demo-cluster demo-cluster-stop import-redis oracle plan-times citus-oracle soak chaos faults sqlsmith test-load \
 	bench bench-peers bench-profile bench-own bench-prepared \
-	bench-keys bench-sql bench-boards bench-citus bench-quick
+	bench-keys bench-sql bench-boards bench-citus bench-standby bench-quick
 .PHONY: $(SCRIPT_TARGETS)
 
 # Goals that need PGXS; a plain "make" is one of them.
@@ -255,6 +258,9 @@ bench-own:
 
 bench-prepared:
 	@$(TREE)/test/bench/prepared.sh
+
+bench-standby:
+	@$(TREE)/test/bench/standby.sh
 
 bench-quick:
 	@$(TREE)/test/bench/quick.sh

@@ -17,7 +17,16 @@
 
 #define BUCKETS 256
 
+/*
+ * Transactions that are kept for the next ones, with their arrays if these are
+ * short.
+ */
+#define MAX_SPARE 64
+#define KEEP_ELEMENTS 16
+
 static dlist_head buckets[BUCKETS];
+static LbInFlight *spare[MAX_SPARE];
+static int	nspare = 0;
 static bool initialized = false;
 static int	number = 0;
 
@@ -50,8 +59,9 @@ lb_inflight_find(TransactionId xid, bool create)
 	}
 	if (!create)
 		return NULL;
-	xact = MemoryContextAllocExtended(TopMemoryContext, sizeof(LbInFlight),
-									  MCXT_ALLOC_NO_OOM | MCXT_ALLOC_ZERO);
+	xact = nspare > 0 ? spare[--nspare] :
+		MemoryContextAllocExtended(TopMemoryContext, sizeof(LbInFlight),
+								   MCXT_ALLOC_NO_OOM | MCXT_ALLOC_ZERO);
 	if (xact == NULL)
 		return NULL;
 	xact->xid = xid;
@@ -107,16 +117,36 @@ lb_inflight_count(LbInFlight *xact, LbSharedBoard *shared, uint64 generation)
 	return true;
 }
 
+/* Free the array of a transaction, if it is long. */
+static void
+trim(void **array, int *max)
+{
+	if (*max <= KEEP_ELEMENTS)
+		return;
+	pfree(*array);
+	*array = NULL;
+	*max = 0;
+}
+
 void
 lb_inflight_delete(LbInFlight *xact)
 {
 	dlist_delete(&xact->node);
+	number--;
+	trim((void **) &xact->pubs, &xact->maxpubs);
+	trim((void **) &xact->counted, &xact->maxcounted);
+	xact->npubs = xact->ncounted = 0;
+	xact->prepared = xact->visits = false;
+	if (nspare < MAX_SPARE)
+	{
+		spare[nspare++] = xact;
+		return;
+	}
 	if (xact->pubs != NULL)
 		pfree(xact->pubs);
 	if (xact->counted != NULL)
 		pfree(xact->counted);
 	pfree(xact);
-	number--;
 }
 
 int

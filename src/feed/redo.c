@@ -57,6 +57,13 @@ static struct
 	Size		room;			/* words */
 }			entries;
 
+/*
+ * Commits within so many microseconds, but at most so many of them, for which
+ * the lag is noted once.
+ */
+#define LAG_EVERY 10000
+#define MAX_SKIPPED 32
+
 /* Words of entries whose room is kept for the next message. */
 #define KEEP_WORDS 65536
 
@@ -148,13 +155,28 @@ lose_feed(void)
 static LbSharedBoard *
 find_definition(Oid database, Oid catalog, int32 id, uint64 *generation)
 {
+	static LbSharedBoard *last = NULL;
+	static uint64 last_generation;
 	LbSharedBoard *shared;
 
+	/*
+	 * Its memory is type-stable.  If the generation has ended, that is seen
+	 * here or under the stripe's lock.
+	 */
+	if (last != NULL && last->generation == last_generation &&
+		last->id == id && last->catalog == catalog &&
+		last->database == database)
+	{
+		*generation = last_generation;
+		return last;
+	}
 	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
 	shared = lb_directory_find(database, catalog, id);
 	if (shared != NULL)
 		*generation = shared->generation;
 	LWLockRelease(&lb_shared->directory_lock);
+	last = shared;
+	last_generation = *generation;
 	return shared;
 }
 
@@ -431,6 +453,13 @@ get_message(XLogReaderState *record, const uint8 **data, Size *size)
 	return true;
 }
 
+/* Add to a counter that only this process changes. */
+static inline void
+count(pg_atomic_uint64 *counter, uint64 n)
+{
+	pg_atomic_write_u64(counter, pg_atomic_read_u64(counter) + n);
+}
+
 static void
 redo_message(XLogReaderState *record)
 {
@@ -444,8 +473,8 @@ redo_message(XLogReaderState *record)
 	if (standbyState == STANDBY_DISABLED ||
 		!get_message(record, &data, &size))
 		return;
-	pg_atomic_fetch_add_u64(&lb_shared->feed.messages, 1);
-	pg_atomic_fetch_add_u64(&lb_shared->feed.bytes, size);
+	count(&lb_shared->feed.messages, 1);
+	count(&lb_shared->feed.bytes, size);
 	ok = lb_feed_read(&reader, data, size, &header);
 	if (ok)
 	{
@@ -511,9 +540,18 @@ uncount(LbInFlight *xact, bool offline)
 static void
 note_lag(TimestampTz committed)
 {
+	static TimestampTz last = 0;
+	static int	skipped = 0;
 	LbFeed	   *feed = &lb_shared->feed;
-	TimestampTz now = GetCurrentTimestamp();
+	TimestampTz now;
 
+	/* The clock is not read for each of many commits. */
+	if (committed >= last && committed - last < LAG_EVERY &&
+		++skipped < MAX_SKIPPED)
+		return;
+	last = committed;
+	skipped = 0;
+	now = GetCurrentTimestamp();
 	SpinLockAcquire(&feed->mutex);
 	feed->settled = now;
 	feed->lag = now - committed;
