@@ -19,6 +19,10 @@ drop_all(void)
 	for (int i = 0; i < ntables; i++)
 		run_free(format("SELECT lb_drop_board(board) FROM lb_board"
 						" WHERE board = '%s'", tables[i].board));
+	for (int i = 0; i < nchanging; i++)
+		run_free(format("SELECT lb_drop_board(board) FROM lb_board WHERE board = '%s';"
+						" DROP TABLE IF EXISTS %s", changing[i].board,
+						changing[i].name));
 	run("SELECT lb_drop_board(board) FROM lb_board WHERE board = 'stale'");
 	run("DROP TABLE IF EXISTS o_stale");
 	run("SELECT lb_drop_leaderboard(name) FROM lb_leaderboard WHERE name <> 'global'");
@@ -45,7 +49,7 @@ set_up(void)
 	char	   *value;
 
 	value = run_value("SHOW max_prepared_transactions");
-	can_prepare = atoi(value) >= connections;
+	can_prepare = atoi(value) >= nprocesses();
 	free(value);
 
 	forget_questions();
@@ -71,11 +75,17 @@ set_up(void)
 		do_fill(t);
 	}
 	/* For comparisons in rules: compare_in_rule(). */
-	for (int i = 0; i < connections; i++)
+	for (int i = 0; i < nprocesses(); i++)
 		run_free(format("CREATE TABLE IF NOT EXISTS lbt.act%d ();"
 						" CREATE TABLE IF NOT EXISTS lbt.seen%d"
 						" (call text, got text, want text, answered text);"
 						" TRUNCATE lbt.seen%d", i, i, i));
+	for (int i = 0; i < nchanging && standby_conninfo != NULL; i++)
+	{
+		make_table(&changing[i]);
+		do_fill(&changing[i]);
+		make_board(&changing[i]);
+	}
 	/* The scheduled mode makes its tables often. */
 	if (!scheduled)
 		run("SELECT lb_create_leaderboard('omatch'), lb_create_leaderboard('olap', 'best', 'asc')");
@@ -114,7 +124,7 @@ may_ask(const Table *t)
 }
 
 /* If queries ran instead of the index, the comparisons have proved nothing. */
-static void
+void
 check_index_was_used(void)
 {
 	for (int i = 0; i < ntables; i++)
@@ -141,19 +151,22 @@ check_index_was_used(void)
 }
 
 void
-add_result(const Result *part)
+add_result(Result *sum, const Result *part)
 {
-	result.committed += part->committed;
-	result.rolled_back += part->rolled_back;
-	result.errors += part->errors;
-	result.lost += part->lost;
-	result.passed += part->passed;
-	result.plans += part->plans;
+	sum->committed += part->committed;
+	sum->rolled_back += part->rolled_back;
+	sum->errors += part->errors;
+	sum->lost += part->lost;
+	sum->passed += part->passed;
+	sum->plans += part->plans;
+	sum->conflicts += part->conflicts;
+	sum->absent += part->absent;
+	sum->promoted += part->promoted;
 	for (int i = 0; i < MAX_FORMS; i++)
 	{
-		result.forms[i].asked += part->forms[i].asked;
-		result.forms[i].planned += part->forms[i].planned;
-		result.forms[i].answered += part->forms[i].answered;
+		sum->forms[i].asked += part->forms[i].asked;
+		sum->forms[i].planned += part->forms[i].planned;
+		sum->forms[i].answered += part->forms[i].answered;
 	}
 }
 
@@ -302,7 +315,7 @@ wait_for_workers(void)
  * which the next launcher meets some seconds later, while the old index serves.  A
  * statement that began before the new index cannot use it, so begin again then.
  */
-static void
+void
 compare_between_builds(void)
 {
 	bool		same = false;
@@ -326,6 +339,20 @@ compare_between_builds(void)
 		free(before);
 		free(after);
 	}
+}
+
+void
+check_verified(const PGresult *res)
+{
+	if (PQresultStatus(res) != PGRES_TUPLES_OK || PQntuples(res) > 0)
+	{
+		result.failed++;
+		strcpy(failure_kind, "verify");
+		fail("lb_verify() returns %d rows, the first: %s, %s, %s%s",
+			 PQntuples(res), PQgetvalue(res, 0, 0), PQgetvalue(res, 0, 1),
+			 PQgetvalue(res, 0, 2), PQresultErrorMessage(res));
+	}
+	result.passed++;
 }
 
 void
@@ -357,16 +384,8 @@ final_comparison(void)
 	run("RESET leaderboard.enable_index");
 
 	res = run_copy("SELECT board, member, problem FROM lb_verify_key()", NULL);
-	if (res == NULL || PQntuples(res) > 0)
-	{
-		result.failed++;
-		strcpy(failure_kind, "verify");
-		fail("lb_verify() returns %d rows, the first: %s, %s, %s",
-			 PQntuples(res), PQgetvalue(res, 0, 0), PQgetvalue(res, 0, 1),
-			 PQgetvalue(res, 0, 2));
-	}
+	check_verified(res);
 	PQclear(res);
-	result.passed++;
 
 	drop_all();
 }

@@ -10,10 +10,21 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "oracle.h"
+
+void
+terminate_any(PGconn *c)
+{
+	PQclear(PQexec(c, "SELECT pg_terminate_backend(pid)"
+				   " FROM pg_stat_activity"
+				   " WHERE application_name = 'oracle tested'"
+				   " AND datname = current_database()"
+				   " ORDER BY random() LIMIT 1"));
+}
 
 /*
  * Terminate or kill backends now and then, and check the boards' states.  The
@@ -42,11 +53,7 @@ disturb(void)
 	}
 	if (terminates && now() - last_terminate > 0.2)
 	{
-		PQclear(PQexec(conn, "SELECT pg_terminate_backend(pid)"
-					   " FROM pg_stat_activity"
-					   " WHERE application_name = 'oracle tested'"
-					   " AND datname = current_database()"
-					   " ORDER BY random() LIMIT 1"));
+		terminate_any(conn);
 		last_terminate = now();
 	}
 	if (!kills || now() - last_kill < 4)
@@ -99,35 +106,34 @@ stop_disturber(void)
 void
 run_free_mode(void)
 {
-	int			pipes[2];
+	Result	   *results;
 	bool		failed = false;
-	Result		part;
 
 	share_logs();
+	results = mmap(NULL, nprocesses() * sizeof(Result), PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (results == MAP_FAILED)
+		out_of_memory();
 	set_up();
 	print_tables(stdout);
+	if (standby_conninfo != NULL)
+		begin_standby();
 	run("SELECT lb_stat_reset()");
 	run("SET lock_timeout = '20ms'");
 
-	if (pipe(pipes) != 0)
-		fail("pipe: %s", strerror(errno));
 	fflush(stdout);
-	for (int i = 0; i < connections; i++)
+	for (int i = 0; i < nprocesses(); i++)
 	{
 		pids[i] = fork();
 		if (pids[i] < 0)
 			fail("fork: %s", strerror(errno));
 		if (pids[i] == 0)
-		{
-			close(pipes[0]);
-			worker(i, pipes[1]);
-		}
+			worker(i, &results[i]);
 	}
-	close(pipes[1]);
 	if (disturber != NULL)
 		start_disturber();
 
-	for (int left = connections; left > 0;)
+	for (int left = nprocesses(); left > 0;)
 	{
 		int			status;
 		pid_t		pid = waitpid(-1, &status, WNOHANG);
@@ -137,22 +143,29 @@ run_free_mode(void)
 			usleep(20000);
 			if (!failed)
 				disturb();
+			if (!failed && standby_conninfo != NULL)
+				watch_standby();
 			continue;
 		}
 		if (pid == disturber_pid)
 			disturber_pid = 0;
 		else
 			left--;
-		for (int i = 0; i < connections; i++)
+		for (int i = 0; i < nprocesses(); i++)
 		{
 			if (pids[i] == pid)
 				pids[i] = 0;
 		}
-		if (status == 0 || failed)
+		/* The process that defines boards goes on as long as the others do. */
+		if (left == 1 && pids[nprocesses() - 1] > 0 &&
+			is_definer(nprocesses() - 1))
+			kill(pids[nprocesses() - 1], SIGTERM);
+		if (status == 0 || failed ||
+			(left == 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM))
 			continue;
 		/* One process has found something; the others stop. */
 		failed = true;
-		for (int i = 0; i < connections; i++)
+		for (int i = 0; i < nprocesses(); i++)
 		{
 			if (pids[i] > 0)
 				kill(pids[i], SIGTERM);
@@ -160,14 +173,13 @@ run_free_mode(void)
 	}
 	if (!stop_disturber())
 		failed = true;
-	while (read(pipes[0], &part, sizeof(part)) == sizeof(part))
-	{
-		add_result(&part);
-	}
+	for (int i = 0; i < nprocesses(); i++)
+		add_result(is_of_standby(i) ? &standby_result : &result, &results[i]);
 	print_result();
 	if (failed)
 	{
-		printf("%" PRId64 " passed, 1 failed\n", result.passed);
+		printf("%" PRId64 " passed, 1 failed\n",
+			   result.passed + standby_result.passed);
 		exit(1);
 	}
 
@@ -183,5 +195,7 @@ run_free_mode(void)
 	run("SET lock_timeout = 0");
 	gather_share(conn);
 	check_share();
+	if (standby_conninfo != NULL)
+		final_standby();
 	final_comparison();
 }

@@ -5,7 +5,7 @@
  *
  *	oracle [-d conninfo] [-c connections] [-t seconds] [-n transactions]
  *		   [-s seed] [-m members] [-i percent] [-P percent] [-S] [-x] [-k] [-l]
- *		   [-p] [-L] [-T] [-X command]
+ *		   [-p] [-L] [-T] [-X command] [-R conninfo [-I percent] [-F]]
  *
  * The extension, the tables of test/lib/oracle.sql and the functions of plans.sql must
  * exist in the database, which needs nothing else.  Tables of earlier runs are dropped.  Several
@@ -78,6 +78,16 @@
  * It may cancel, terminate, use up memory and stop workers.  Errors that this
  * explains are not failures.  Wrong answers are.  Not in the scheduled mode.
  *
+ * With -R as many connections again go to a streaming standby of the server, and
+ * compare there, in READ COMMITTED and REPEATABLE READ, while replay goes on.  The
+ * primary also runs transactions of a hundred savepoints, empties families, and drops,
+ * makes and alters boards and tables of their own.  What a conflict with recovery cancels is
+ * counted apart, and what asks for a table or board that is not there.  Of the
+ * standby's reads by function the index must have answered at least -I percent (0); if
+ * that is not 0, it must have answered all of them when all is quiet, and some query of
+ * each form.  With -F the standby is promoted when half of the time has passed.  Its
+ * connections then write to it, too.  Not in the scheduled mode.
+ *
  * With -T it only asks queries that the planner may answer by boards, for -t seconds on
  * tables of -m rows, and prints those that take more than three times as long as without
  * boards.  These are no failures.
@@ -109,6 +119,9 @@ bool		kills = false;
 bool		long_texts = false;
 int			least_share = 50;	/* percent of the reads by index */
 int			plan_share = 40;	/* percent of the comparisons of plans */
+const char *standby_conninfo = NULL;	/* of -R */
+int			standby_share = 0;	/* percent of the reads by index there */
+bool		fails_over = false; /* the standby is promoted meanwhile */
 const char *disturber = NULL;	/* the command of -X */
 pid_t		disturber_pid = 0;
 
@@ -119,6 +132,7 @@ Result		result;
 
 bool		tx_failed;			/* only a rollback helps */
 bool		lost;				/* the connection is gone */
+bool		on_standby = false; /* it is to a server in recovery */
 
 char		failure_kind[16] = "";
 bool		can_pause = false;
@@ -130,7 +144,8 @@ usage(void)
 			" [-t seconds] [-n transactions]\n"
 			"              [-s seed] [-m members] [-i percent] [-P percent]"
 			" [-S] [-x] [-k] [-l]\n"
-			"              [-p] [-L] [-T] [-X command]\n");
+			"              [-p] [-L] [-T] [-X command]"
+			" [-R conninfo [-I percent] [-F]]\n");
 	exit(2);
 }
 
@@ -141,7 +156,7 @@ main(int argc, char **argv)
 	int			opt;
 
 	seed = (uint64_t) time(NULL) ^ ((uint64_t) getpid() << 20);
-	while ((opt = getopt(argc, argv, "d:c:i:klLt:n:P:s:STm:pxX:")) != -1)
+	while ((opt = getopt(argc, argv, "d:c:Fi:I:klLt:n:P:R:s:STm:pxX:")) != -1)
 	{
 		switch (opt)
 		{
@@ -153,6 +168,12 @@ main(int argc, char **argv)
 				break;
 			case 'i':
 				least_share = atoi(optarg);
+				break;
+			case 'F':
+				fails_over = true;
+				break;
+			case 'I':
+				standby_share = atoi(optarg);
 				break;
 			case 'k':
 				kills = true;
@@ -172,6 +193,9 @@ main(int argc, char **argv)
 				break;
 			case 'P':
 				plan_share = atoi(optarg);
+				break;
+			case 'R':
+				standby_conninfo = optarg;
 				break;
 			case 's':
 				seed = strtoull(optarg, NULL, 10);
@@ -199,9 +223,11 @@ main(int argc, char **argv)
 				usage();
 		}
 	}
-	if (optind < argc || connections < 1 || connections > MAX_CONNECTIONS ||
+	if (optind < argc || connections < 1 || nprocesses() > MAX_CONNECTIONS ||
 		(members != 0 && members < 10) || (seconds <= 0 && transactions <= 0) ||
-		(scheduled && (kills || disturber != NULL)))
+		(scheduled && (kills || disturber != NULL || standby_conninfo != NULL)) ||
+		(standby_conninfo == NULL && (fails_over || standby_share > 0)) ||
+		(fails_over && seconds <= 0))
 		usage();
 
 	/*

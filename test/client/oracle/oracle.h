@@ -31,6 +31,9 @@ extern bool kills;
 extern bool long_texts;			/* now and then one that no key has room for */
 extern int	least_share;		/* percent of the reads by index */
 extern int	plan_share;			/* percent of the comparisons of plans */
+extern const char *standby_conninfo;	/* of -R, or NULL */
+extern int	standby_share;		/* percent of the reads by index there */
+extern bool fails_over;			/* the standby is promoted meanwhile */
 extern const char *disturber;	/* the command of -X ... */
 extern pid_t disturber_pid;		/* ... and its process, or 0 */
 
@@ -55,6 +58,11 @@ typedef struct Result
 	int64_t		failed;
 	int64_t		plans;			/* of those passed */
 	FormCount	forms[MAX_FORMS];
+
+	/* Of the standby only. */
+	int64_t		conflicts;		/* statements that recovery has cancelled */
+	int64_t		absent;			/* those whose table or board was not there */
+	int64_t		promoted;		/* of those passed, after the promotion */
 } Result;
 
 extern int	me;					/* number of the process; -1 is the parent */
@@ -63,6 +71,7 @@ extern PGconn *conn;
 extern Result result;
 extern bool tx_failed;			/* only a rollback helps */
 extern bool lost;				/* the connection is gone */
+extern bool on_standby;			/* it is to a server in recovery */
 
 /*
  * What went wrong, in a word.  The scheduled mode must see it again when it
@@ -134,6 +143,7 @@ typedef struct Table
 	bool		strict;			/* columns of the key are NOT NULL */
 	bool		tidy;			/* few rows are off the boards, and not for
 								 * long: queries need not leave them out */
+	bool		redefined;		/* the board's method and order change */
 
 	/* What follows from these. */
 	char	   *member;			/* columns of the member */
@@ -149,15 +159,19 @@ typedef struct Table
 extern Table tables[];
 extern const int ntables;
 
+/* Those that are dropped and made again meanwhile, and their boards; with -R only. */
+extern Table changing[];
+extern const int nchanging;
+
 /* Read the types from the table of test/lib/types.sql. */
 extern void load_types(void);
 
 /* Choose the tables with random types anew. */
 extern void choose_tables(void);
 
-/* Make a table, unless another entry has; make its board. */
-extern void make_table(const Table *t);
-extern void make_board(const Table *t);
+/* Make a table, unless another entry has; make its board.  False after an error. */
+extern bool make_table(const Table *t);
+extern bool make_board(const Table *t);
 
 /* Print the statements that have made the tables with random types. */
 extern void print_tables(FILE *f);
@@ -308,14 +322,33 @@ extern const char *extreme_member(const Table *t);
 /* Run a random transaction. */
 extern void transaction(void);
 
+/* Commit with this chance, else roll back. */
+extern void end_transaction(int percent_commits);
+
+/* Compare functions or plans.  Returns false after an expected error. */
+extern bool compare_any(const Table *t, int n, bool steady);
+
+/*
+ * Compare through a cursor that is read when rows have changed, and one that is read
+ * when the transaction has ended; the latter ends it.
+ */
+extern bool compare_through_cursor(const Table *t);
+extern void compare_through_held_cursor(const Table *t);
+
+/* Ask the function in one statement, and the query in another. */
+extern void compare_in_two(const Table *t);
+
+/* End what a process has prepared; false if that cannot be done now. */
+extern bool end_prepared_of(int number);
+
 /*
  * Replace a lost connection.  What the old one had prepared is ended.  If the
  * new one is lost at once, lost is set again.
  */
 extern void connect_again(void);
 
-/* What a process of the free running mode does; it writes its result to out. */
-extern void worker(int number, int out) __attribute__((noreturn));
+/* What a process of the free running mode does; it leaves its result in shared memory. */
+extern void worker(int number, Result *out) __attribute__((noreturn));
 
 /* database.c */
 
@@ -329,8 +362,8 @@ extern void gather_share(PGconn *c);
 /* Fail if too few reads used the index. */
 extern void check_share(void);
 
-/* Add the counts of another process to the result; and print it. */
-extern void add_result(const Result *part);
+/* Add the counts of another process to a result; and print the primary's. */
+extern void add_result(Result *sum, const Result *part);
 extern void print_result(void);
 
 /* Wait until no backend of a tested connection is left, to count its reads. */
@@ -343,6 +376,18 @@ extern void wait_for_backends(PGconn *c);
 extern char *find_wrong_index(PGconn *c);
 extern void check_wrong_index(PGconn *c);
 
+/* Terminate any one of a server's backends that belong to tested connections. */
+extern void terminate_any(PGconn *c);
+
+/* Compare all while no board is built. */
+extern void compare_between_builds(void);
+
+/* Fail if the index did not answer all reads of the boards, which were quiet. */
+extern void check_index_was_used(void);
+
+/* Fail if a result of lb_verify() is an error, or has a row. */
+extern void check_verified(const PGresult *res);
+
 /*
  * Delete rows with texts for which no key has room, and build the boards that were
  * offline because of them.  Returns false after an expected error.
@@ -351,6 +396,42 @@ extern bool delete_long_texts(const Table *t);
 
 /* When no transaction runs: compare all, with and without index, and verify. */
 extern void final_comparison(void);
+
+/* standby.c: the standby, with -R */
+
+extern PGconn *standby_conn;	/* the parent's, or NULL */
+extern Result standby_result;	/* of the connections to the standby */
+
+/* All processes, and those of each kind, which have these numbers in this order. */
+extern int	nprocesses(void);
+extern bool is_of_standby(int number);
+extern bool is_definer(int number);
+
+/* Wait until the standby has replayed what the primary has written. */
+extern void wait_for_replay(void);
+
+/* Connect to it, and wait. */
+extern void begin_standby(void);
+
+/* What a connection to the standby does again and again. */
+extern void standby_turn(void);
+
+/* While these run: promote it when half of the time has passed, and look at its boards. */
+extern void watch_standby(void);
+
+/* On the standby let the primary go on; elsewhere run a random statement. */
+extern bool do_meanwhile(const Table *t);
+
+/* The table that is compared there is dropped and made again meanwhile. */
+extern bool may_be_absent;
+
+/* At the end: print what was done there, and compare all. */
+extern void final_standby(void);
+
+/* define.c: DDL of boards and tables, which the primary runs for the standby */
+
+/* What the process does that runs it, until a SIGTERM ends it. */
+extern void define(void) __attribute__((noreturn));
 
 /* schedule.c, shrink.c, free.c: the two modes */
 

@@ -167,7 +167,7 @@ compare_plans(const Table *t, int n, bool steady)
 			{
 				free_question(q);
 				make_question(q, &forms[rnd(nforms)], t);
-			} while (q->form->writes && !steady);
+			} while (q->form->writes && (!steady || on_standby));
 		}
 
 		/*
@@ -246,8 +246,8 @@ compare_plans_through_cursors(const Table *t)
 	Question	q = {0};
 
 	make_cursor_question(&q, t);
-	if (open_cursors(&q, "open_ways") && do_something(t) &&
-		(!percent(50) || do_something(t)))
+	if (open_cursors(&q, "open_ways") && do_meanwhile(t) &&
+		(!percent(50) || do_meanwhile(t)))
 		read_cursors(&q);
 	free_question(&q);
 	return !tx_failed;
@@ -259,12 +259,12 @@ compare_plans_through_held_cursors(const Table *t)
 	Question	q = {0};
 
 	make_cursor_question(&q, t);
-	if (open_cursors(&q, "hold_ways") && (!percent(60) || do_something(t)) &&
+	if (open_cursors(&q, "hold_ways") && (!percent(60) || do_meanwhile(t)) &&
 		run("COMMIT"))
 	{
 		result.committed++;
 		if (percent(50))
-			do_something(t);
+			do_meanwhile(t);
 		tx_failed = false;
 		read_cursors(&q);
 	}
@@ -307,6 +307,9 @@ check_form(const Form *form)
 {
 	int64_t		before = result.forms[form - forms].answered;
 	bool		possible = form->node != NULL && !form->bare;
+
+	if (form->writes && on_standby)
+		return;
 
 	for (int i = 0; i < ntables; i++)
 		possible |= form->node != NULL && is_bare(&tables[i]);

@@ -57,7 +57,7 @@ print_other_logs(FILE *f)
 {
 	if (shared_logs == NULL)
 		return;
-	for (int p = 0; p < connections; p++)
+	for (int p = 0; p < nprocesses(); p++)
 	{
 		SharedLog  *log = &shared_logs[p];
 		int			count = log->count;
@@ -103,7 +103,7 @@ fail(const char *fmt,...)
 	fclose(f);
 	if (me < 0)
 	{
-		for (int i = 0; i < connections; i++)
+		for (int i = 0; i < nprocesses(); i++)
 		{
 			if (pids[i] > 0)
 				kill(pids[i], SIGTERM);
@@ -124,7 +124,7 @@ fail(const char *fmt,...)
 void
 share_logs(void)
 {
-	shared_logs = mmap(NULL, connections * sizeof(SharedLog),
+	shared_logs = mmap(NULL, nprocesses() * sizeof(SharedLog),
 					   PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 					   0);
 	if (shared_logs == MAP_FAILED)

@@ -33,6 +33,20 @@ static const char *const forms[] = {
 	"SET datestyle = 'SQL, DMY'; SET timezone = 'UTC'; SET extra_float_digits = -9; SET leaderboard.json_bigint = 'string'"
 };
 
+/*
+ * A session that waits for its client hears of a conflict with recovery before it is
+ * asked for anything.
+ */
+static bool conflict_noticed;
+
+static void
+notice_conflict(void *arg, const PGresult *res)
+{
+	(void) arg;
+	if (strstr(PQresultErrorMessage(res), "conflict with recovery") != NULL)
+		conflict_noticed = true;
+}
+
 PGconn *
 connect_tested(int number)
 {
@@ -59,10 +73,14 @@ connect_tested(int number)
 	 */
 	s = scheduled ? format(settings, "5ms", "0", "0", form) :
 		format(settings, "50ms", "200ms", "60s", form);
-	c = connect_within(conninfo, s, patience);
+	c = connect_within(is_of_standby(number) ? standby_conninfo : conninfo, s,
+					   patience);
 	free(s);
 	if (PQstatus(c) != CONNECTION_OK)
 		fail("could not connect: %s", PQerrorMessage(c));
+	if (is_of_standby(number))
+		PQsetNoticeReceiver(c, notice_conflict, NULL);
+	conflict_noticed = false;
 	return c;
 }
 
@@ -116,6 +134,29 @@ is_extended(int number)
 	return number >= 0 && number % 2 == 1;
 }
 
+/*
+ * Whether recovery explains that a statement on the standby has failed: it has
+ * cancelled it, or the table that it reads is being dropped and made again.  Counts it.
+ */
+static bool
+recovery_error(const PGresult *res)
+{
+	static const char *const absent[] = {"42P01", "42704"};
+
+	if (!on_standby)
+		return false;
+	/* If it has ended the session, only the connection has that message. */
+	if (conflict_noticed ||
+		strstr(PQerrorMessage(conn), "conflict with recovery") != NULL)
+		result.conflicts++;
+	else if (may_be_absent && is_one_of(sqlstate_of(res), absent, LENGTH(absent)))
+		result.absent++;
+	else
+		return false;
+	conflict_noticed = false;
+	return true;
+}
+
 static PGresult *
 exec_copy(const char *statement, const char *copy_data)
 {
@@ -158,6 +199,17 @@ run_copy(const char *statement, const char *copy_data)
 		return res;
 
 	sqlstate = sqlstate_of(res);
+	if (recovery_error(res))
+	{
+		remember(sqlstate);
+		PQclear(res);
+		/* What asks when all is quiet is in no transaction. */
+		if (me < 0 && PQstatus(conn) == CONNECTION_OK)
+			return run_copy(statement, copy_data);
+		lost = PQstatus(conn) == CONNECTION_BAD;
+		tx_failed = true;
+		return NULL;
+	}
 	if (me >= 0 && (terminates || kills || disturber != NULL) &&
 		(lost || PQstatus(conn) == CONNECTION_BAD ||
 		 is_shutdown(sqlstate)))

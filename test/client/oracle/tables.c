@@ -120,6 +120,56 @@ static const Table fixed_tables[NFIXED] = {
 Table		tables[NFIXED + NRANDOM];
 const int	ntables = NFIXED + NRANDOM;
 
+Table		changing[] = {
+	{
+		.name = "o_change",
+		.create = "CREATE TABLE o_change (large boolean, points bigint,"
+		" id integer UNIQUE, day date, kind text, fine boolean)",
+		.board = "change",
+		.method = "rank",
+		.members = {{.name = "id",.type_name = "integer"}},
+		.nmembers = 1,
+		.score = {.name = "points",.type_name = "bigint",.descending = true},
+		.ties = {{.name = "day",.type_name = "date"}},
+		.nties = 1,
+		.group = {.name = "kind",.type_name = "text"},
+		.flag = "fine",
+		.flagged = true,
+	},
+	{
+		.name = "o_turn",
+		.create = "CREATE TABLE o_turn (player bigint, kind text,"
+		" score integer, at timestamp, large boolean, fine boolean,"
+		" UNIQUE (kind, player))",
+		.board = "turn",
+		.method = "row_number",
+		.members = {{.name = "player",.type_name = "bigint"}},
+		.nmembers = 1,
+		.score = {.name = "score",.type_name = "integer"},
+		.ties = {{.name = "at",.type_name = "timestamp",.descending = true}},
+		.nties = 1,
+		.group = {.name = "kind",.type_name = "text"},
+		.flag = "fine",
+		.values = kinds,
+	},
+	{
+		.name = "o_redefined",
+		.create = "CREATE TABLE o_redefined (id bigint UNIQUE, score bigint,"
+		" at timestamp, kind text, large boolean, fine boolean)",
+		.board = "redefined",
+		.method = "row_number",
+		.members = {{.name = "id",.type_name = "bigint"}},
+		.nmembers = 1,
+		.score = {.name = "score",.type_name = "bigint",.descending = true},
+		.ties = {{.name = "at",.type_name = "timestamp"}},
+		.nties = 1,
+		.group = {.name = "kind",.type_name = "text"},
+		.flag = "fine",
+		.redefined = true,
+	},
+};
+const int	nchanging = LENGTH(changing);
+
 static Type *types;
 static int	ntypes;
 
@@ -510,9 +560,26 @@ create_board(const Table *t)
 	return text;
 }
 
+/* Find the types of a table that is always the same. */
+static void
+find_types(Table *t)
+{
+	for (int c = 0; c < t->nmembers; c++)
+		t->members[c].type = find_type(t->members[c].type_name);
+	for (int c = 0; c < t->nties; c++)
+		t->ties[c].type = find_type(t->ties[c].type_name);
+	t->score.type = find_type(t->score.type_name);
+	t->group.type = find_type(t->group.type_name);
+}
+
 void
 choose_tables(void)
 {
+	for (int i = 0; i < nchanging && changing[i].member == NULL; i++)
+	{
+		find_types(&changing[i]);
+		describe(&changing[i]);
+	}
 	for (int i = 0; i < ntables; i++)
 	{
 		Table	   *t = &tables[i];
@@ -537,36 +604,32 @@ choose_tables(void)
 				t->strict = tables[i - 1].strict;
 				t->tidy = tables[i - 1].tidy;
 			}
-			for (int c = 0; c < t->nmembers; c++)
-				t->members[c].type = find_type(t->members[c].type_name);
-			for (int c = 0; c < t->nties; c++)
-				t->ties[c].type = find_type(t->ties[c].type_name);
-			t->score.type = find_type(t->score.type_name);
-			t->group.type = find_type(t->group.type_name);
+			find_types(t);
 		}
 		describe(t);
 	}
 }
 
-void
+bool
 make_table(const Table *t)
 {
+	bool		ok;
+
 	if (partitioned && t->create_partitioned != NULL)
-		run(t->create_partitioned);
+		ok = run(t->create_partitioned);
 	else if (t->create != NULL)
-		run(t->create);
+		ok = run(t->create);
 	else if (strncmp(t->name, "o_any", 5) == 0)
-		run_free(create_table(t));
+		ok = run_free(create_table(t));
 	else
-		return;
-	if (t->strict)
-		run_free(alter_table(t));
+		return true;
+	return ok && (!t->strict || run_free(alter_table(t)));
 }
 
-void
+bool
 make_board(const Table *t)
 {
-	run_free(create_board(t));
+	return run_free(create_board(t));
 }
 
 void

@@ -19,7 +19,7 @@
  * A cursor compares with what it saw when it was opened, though rows change
  * before it is read.
  */
-static bool
+bool
 compare_through_cursor(const Table *t)
 {
 	Look		look = any_look(t);
@@ -28,8 +28,8 @@ compare_through_cursor(const Table *t)
 
 	if (run_free(format("DECLARE c %s CURSOR FOR %s",
 						percent(50) ? "NO SCROLL" : "SCROLL", query)) &&
-		do_something(t) &&
-		(!percent(50) || do_something(t)) &&
+		do_meanwhile(t) &&
+		(!percent(50) || do_meanwhile(t)) &&
 		(res = run_copy("FETCH ALL FROM c", NULL)) != NULL)
 	{
 		compare_rows(res, query);
@@ -41,7 +41,7 @@ compare_through_cursor(const Table *t)
 }
 
 /* A cursor that is read when its transaction has committed. */
-static void
+void
 compare_through_held_cursor(const Table *t)
 {
 	Look		look = any_look(t);
@@ -58,12 +58,12 @@ compare_through_held_cursor(const Table *t)
 			PQclear(res);
 		}
 		if (!tx_failed && percent(60))
-			do_something(t);
+			do_meanwhile(t);
 		if (!tx_failed && run("COMMIT"))
 		{
 			result.committed++;
 			if (percent(50))
-				do_something(t);
+				do_meanwhile(t);
 			tx_failed = false;
 			if ((res = run_copy("FETCH ALL FROM h", NULL)) != NULL)
 			{
@@ -87,7 +87,7 @@ compare_through_held_cursor(const Table *t)
  * what snapshot they have: without that a history from which steps are left
  * out could have the two in different ones.
  */
-static void
+void
 compare_in_two(const Table *t)
 {
 	Look		look = any_look(t);
@@ -208,12 +208,80 @@ static const char *const pause_points[] = {
 	"backlog"
 };
 
-/* Compare functions or plans.  Returns false after an expected error. */
-static bool
+bool
 compare_any(const Table *t, int n, bool steady)
 {
 	return percent(plan_share) ? compare_plans(t, n, steady) :
 		compare_some(t, n);
+}
+
+void
+end_transaction(int percent_commits)
+{
+	if (!tx_failed && percent(percent_commits))
+	{
+		if (run("COMMIT"))
+		{
+			result.committed++;
+			return;
+		}
+		/* A COMMIT that fails has ended the transaction. */
+		result.rolled_back++;
+		return;
+	}
+	tx_failed = false;
+	run("ROLLBACK");
+	result.rolled_back++;
+}
+
+/*
+ * A transaction of more savepoints than the array of processes has room for, which
+ * is 64: then a primary's snapshots lack some of their transactions.
+ */
+static void
+write_with_savepoints(const Table *t)
+{
+	run("BEGIN");
+	for (int i = 0; i < 100 && !lost; i++)
+	{
+		run("SAVEPOINT s");
+		if (!run_free(a_write(t)) || percent(15))
+		{
+			tx_failed = false;
+			run("ROLLBACK TO s");
+		}
+		else if (percent(15))
+			run("RELEASE s");
+	}
+	if (!tx_failed && can_prepare && percent(25))
+		prepare();
+	else
+		end_transaction(75);
+}
+
+/* With -R, what a standby has more trouble with.  Returns whether it was done. */
+static bool
+write_for_standby(const Table *t)
+{
+	char	   *value;
+
+	switch (rnd(50))
+	{
+		case 0:
+			write_with_savepoints(t);
+			return true;
+		case 1:
+			/* A board of a family goes, and its next row makes it again. */
+			if (t->values == NULL)
+				return false;
+			value = literal(any_value(t));
+			run_free(format("DELETE FROM %s WHERE %s = %s", t->name,
+							t->group.name, value));
+			free(value);
+			return true;
+		default:
+			return false;
+	}
 }
 
 void
@@ -248,6 +316,8 @@ transaction(void)
 		delete_long_texts(t);
 		return;
 	}
+	if (standby_conninfo != NULL && write_for_standby(t))
+		return;
 
 	switch (rnd(20))
 	{
@@ -352,20 +422,35 @@ transaction(void)
 	if (!tx_failed && can_pause && percent(crowded != NULL ? 40 : 25))
 		run_free(format("SET LOCAL leaderboard.pause_at = '%s'",
 						crowded != NULL ? "settle" : ANY(pause_points)));
-	if (!tx_failed && percent(75))
-	{
-		if (run("COMMIT"))
-		{
-			result.committed++;
-			return;
-		}
-		/* A COMMIT that fails has ended the transaction. */
-		result.rolled_back++;
-		return;
-	}
-	tx_failed = false;
-	run("ROLLBACK");
-	result.rolled_back++;
+	end_transaction(75);
+}
+
+bool
+end_prepared_of(int number)
+{
+	char	   *statement;
+	PGresult   *res;
+	bool		none;
+
+	statement = format("SELECT FROM pg_prepared_xacts"
+					   " WHERE database = current_database()"
+					   " AND gid = 'oracle %d'", number);
+	res = run_copy(statement, NULL);
+	free(statement);
+	none = res == NULL || PQntuples(res) == 0;
+	PQclear(res);
+
+	/* This connection may be lost as well. */
+	if (none)
+		return true;
+	/* The old backend may still be ending it, or have just ended it. */
+	statement = format("%s PREPARED 'oracle %d'",
+					   percent(50) ? "COMMIT" : "ROLLBACK", number);
+	remember(statement);
+	PQclear(scheduled ? scheduled_exec(statement, NULL) :
+			PQexec(conn, statement));
+	free(statement);
+	return false;
 }
 
 void
@@ -378,53 +463,35 @@ connect_again(void)
 	if (scheduled)
 		set_scheduled_connection(me, conn);
 	lost = false;
-	for (;;)
-	{
-		char	   *statement;
-		PGresult   *res;
-		bool		none;
-
-		statement = format("SELECT FROM pg_prepared_xacts"
-						   " WHERE database = current_database()"
-						   " AND gid = 'oracle %d'", me);
-		res = run_copy(statement, NULL);
-		free(statement);
-		none = res == NULL || PQntuples(res) == 0;
-		PQclear(res);
-
-		/* This connection may be lost as well. */
-		if (none || now() > end)
-			return;
-		/* The old backend may still be ending it, or have just ended it. */
-		statement = format("%s PREPARED 'oracle %d'",
-						   percent(50) ? "COMMIT" : "ROLLBACK", me);
-		remember(statement);
-		PQclear(scheduled ? scheduled_exec(statement, NULL) :
-				PQexec(conn, statement));
-		free(statement);
-	}
+	while (!end_prepared_of(me) && now() <= end)
+		;
 }
 
 void
-worker(int number, int out)
+worker(int number, Result *out)
 {
 	double		end = now() + seconds;
 
 	me = number;
 	random_state = seed * UINT64_C(1000003) + (uint64_t) number;
+	on_standby = is_of_standby(number);
 	conn = connect_tested(me);
+	if (is_definer(number))
+		define();
 	for (int64_t i = 0; transactions == 0 || i < transactions; i++)
 	{
 		if (seconds > 0 && now() >= end)
 			break;
-		transaction();
+		if (is_of_standby(number))
+			standby_turn();
+		else
+			transaction();
 		if (lost)
 			connect_again();
 	}
 	while (lost)
 		connect_again();
-	if (write(out, &result, sizeof(result)) != sizeof(result))
-		fail("pipe: %s", strerror(errno));
+	*out = result;
 	PQfinish(conn);
 	exit(0);
 }

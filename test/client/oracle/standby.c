@@ -1,0 +1,389 @@
+/*-------------------------------------------------------------------------
+ *
+ * standby.c
+ *	  Comparisons on a streaming standby of the server that is written to.
+ *
+ * Its connections belong to processes of their own, which read and compare while
+ * replay goes on.  What is compared stands in one statement, or in a REPEATABLE READ
+ * transaction: a standby has no other snapshots that last.
+ *
+ * Recovery cancels what keeps it waiting for too long.  That is no failure, and proves
+ * nothing: such statements are counted apart.  The tables of transaction() are there
+ * from before the first comparison on.  Only those of define() may be gone, and
+ * then the statement has an error, with and without a board.
+ *
+ * When the standby is promoted, its sessions go on.  From then on these processes do
+ * what those of the primary do, on the promoted server.
+ *
+ *-------------------------------------------------------------------------
+ */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "oracle.h"
+#include "plans.h"
+
+PGconn	   *standby_conn;
+Result		standby_result;
+bool		may_be_absent = false;
+
+static bool promoted = false;	/* the parent has promoted the standby */
+
+/* How long a standby may take to replay what the primary has written, in seconds. */
+#define REPLAY_PATIENCE 300
+
+int
+nprocesses(void)
+{
+	return standby_conninfo == NULL ? connections : 2 * connections + 1;
+}
+
+bool
+is_of_standby(int number)
+{
+	return number >= connections && number < 2 * connections;
+}
+
+bool
+is_definer(int number)
+{
+	return number == 2 * connections;
+}
+
+/* Ask the standby; the text is to be freed. */
+static char *
+ask_standby(const char *query)
+{
+	PGresult   *res = PQexec(standby_conn, query);
+	char	   *value;
+
+	if (PQresultStatus(res) != PGRES_TUPLES_OK || PQntuples(res) != 1)
+		fail("%s on the standby: %s", query, PQerrorMessage(standby_conn));
+	value = format("%s", PQgetvalue(res, 0, 0));
+	PQclear(res);
+	return value;
+}
+
+void
+wait_for_replay(void)
+{
+	double		end = now() + REPLAY_PATIENCE;
+	char	   *lsn = run_value("SELECT pg_current_wal_flush_lsn()");
+	char	   *query = format("SELECT pg_last_wal_replay_lsn() >= '%s'", lsn);
+
+	for (;;)
+	{
+		char	   *reached = ask_standby(query);
+		bool		done = reached[0] == 't';
+
+		free(reached);
+		if (done)
+			break;
+		if (now() > end)
+			fail("the standby does not replay up to %s", lsn);
+		usleep(10000);
+	}
+	free(query);
+	free(lsn);
+}
+
+void
+begin_standby(void)
+{
+	char	   *value;
+
+	/* A new database comes to the standby by replay. */
+	standby_conn = connect_within(standby_conninfo,
+								  "SET client_encoding = 'UTF8'; SET jit = off;"
+								  "SET client_min_messages = error",
+								  REPLAY_PATIENCE);
+	if (PQstatus(standby_conn) != CONNECTION_OK)
+		fail("could not connect to the standby: %s",
+			 PQerrorMessage(standby_conn));
+	value = ask_standby("SELECT pg_is_in_recovery()");
+	if (value[0] != 't')
+		fail("the server of -R is no standby");
+	free(value);
+	wait_for_replay();
+	free(ask_standby("SELECT lb_stat_reset()"));
+}
+
+
+/* ----------------------------------------------------------------
+ *		Comparisons
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * Now and then for so long that a snapshot gets old.  No test depends on how far
+ * replay comes meanwhile.
+ */
+static bool
+let_replay_go_on(void)
+{
+	bool		for_long = percent(4);
+	double		end = now() + (for_long ? 1 : 0.03);
+	char	   *before = NULL;
+	bool		same = true;
+
+	while (!tx_failed && now() < end && (same || for_long))
+	{
+		PGresult   *res = run_copy("SELECT pg_last_wal_replay_lsn()", NULL);
+
+		if (res == NULL)
+			break;
+		if (before == NULL)
+			before = format("%s", PQgetvalue(res, 0, 0));
+		else
+			same = strcmp(before, PQgetvalue(res, 0, 0)) == 0;
+		PQclear(res);
+		usleep(for_long ? 50000 : 1000);
+	}
+	free(before);
+	return !tx_failed;
+}
+
+bool
+do_meanwhile(const Table *t)
+{
+	return on_standby ? let_replay_go_on() : do_something(t);
+}
+
+/* One comparison, or some; functions do not know a board that changes. */
+static void
+compare_on_standby(const Table *t, bool one_snapshot)
+{
+	if (t->redefined)
+		compare_plans(t, 1, one_snapshot);
+	else if (one_snapshot && percent(15) && !percent(plan_share))
+		compare_in_two(t);
+	else if (percent(10) && percent(plan_share))
+		compare_plans_through_cursors(t);
+	else if (percent(10))
+		compare_through_cursor(t);
+	else
+		compare_any(t, 1 + rnd(3), one_snapshot);
+}
+
+static void
+standby_transaction(const Table *t)
+{
+	bool		one_snapshot = percent(50);
+
+	run(one_snapshot ? "BEGIN ISOLATION LEVEL REPEATABLE READ" : "BEGIN");
+	for (int n = 1 + rnd(6); n > 0 && !tx_failed; n--)
+	{
+		bool		savepoint = percent(25);
+
+		if (savepoint)
+			run("SAVEPOINT s");
+		compare_on_standby(t, one_snapshot);
+		if (savepoint && percent(tx_failed ? 70 : 30))
+		{
+			/* The transaction keeps its snapshot. */
+			tx_failed = false;
+			run("ROLLBACK TO s");
+		}
+		if (!tx_failed && percent(30))
+			let_replay_go_on();
+	}
+	if (tx_failed || t->redefined || !percent(5))
+		end_transaction(75);
+	else if (one_snapshot && percent(plan_share))
+		compare_plans_through_held_cursors(t);
+	else
+		compare_through_held_cursor(t);
+}
+
+/* Whether the server has been promoted; not known after an expected error. */
+static bool
+is_promoted(void)
+{
+	PGresult   *res = run_copy("SELECT pg_is_in_recovery()", NULL);
+	bool		ended = res != NULL && PQgetvalue(res, 0, 0)[0] == 'f';
+
+	PQclear(res);
+	return ended;
+}
+
+void
+standby_turn(void)
+{
+	tx_failed = false;
+	if (on_standby && is_promoted())
+		on_standby = false;
+	if (on_standby)
+	{
+		const Table *t = percent(15) ? &changing[rnd(nchanging)] :
+			&tables[rnd(ntables)];
+
+		may_be_absent = t >= changing && t < changing + nchanging;
+		standby_transaction(t);
+		may_be_absent = false;
+	}
+	else
+	{
+		int64_t		before = result.passed;
+
+		/* What the primary had prepared is prepared here, too. */
+		if (rnd(30) == 0)
+			end_prepared_of(me - connections);
+		else
+			transaction();
+		result.promoted += result.passed - before;
+	}
+}
+
+
+/* ----------------------------------------------------------------
+ *		What the parent does
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * Print how the reads since the last call were answered, and fail if the index has
+ * answered too few of those by function.
+ */
+static void
+report_reads(const char *server, int least)
+{
+	PGresult   *res;
+	double		all;
+	double		share;
+
+	res = PQexec(standby_conn, "SELECT coalesce(sum(index_reads), 0), coalesce(sum(index_reads + query_reads), 0),"
+				 " coalesce(sum(planned_reads), 0), coalesce(sum(planned_reads + planned_queries), 0),"
+				 " (SELECT coalesce(string_agg(format(', %s %s', key, n), '' ORDER BY n DESC, key), '')"
+				 " FROM (SELECT key, sum(value::bigint) AS n"
+				 " FROM lb_stat_board AS b, jsonb_each_text(to_jsonb(b))"
+				 " WHERE key ~ '^(query|planned)_' AND key NOT IN ('query_reads', 'planned_reads', 'planned_queries')"
+				 " GROUP BY key) AS c WHERE n > 0)"
+				 " FROM lb_stat_board");
+	if (PQresultStatus(res) != PGRES_TUPLES_OK)
+		fail("%s: %s", server, PQerrorMessage(standby_conn));
+	all = atof(PQgetvalue(res, 0, 1));
+	share = all == 0 ? 0 : 100 * atof(PQgetvalue(res, 0, 0)) / all;
+	printf("%s: of %s reads by function %s were by index, %.1f %%, and of %s by plan %s%s\n",
+		   server, PQgetvalue(res, 0, 1), PQgetvalue(res, 0, 0), share,
+		   PQgetvalue(res, 0, 3), PQgetvalue(res, 0, 2),
+		   PQgetvalue(res, 0, 4));
+	PQclear(res);
+	if (share < least)
+	{
+		result.failed++;
+		fail("%s only %.1f %% of the reads used the index", server, share);
+	}
+	free(ask_standby("SELECT lb_stat_reset()"));
+}
+
+static void
+promote(void)
+{
+	char	   *value;
+
+	report_reads("on the standby", standby_share);
+	value = ask_standby("SELECT pg_promote(true, 60)");
+	if (value[0] != 't')
+		fail("the standby could not be promoted");
+	free(value);
+	promoted = true;
+}
+
+void
+watch_standby(void)
+{
+	static double began = 0;
+	static double last_terminate = 0;
+	static double last_check = 0;
+
+	if (began == 0)
+		began = last_terminate = last_check = now();
+	if (now() - last_check > 0.5)
+	{
+		check_wrong_index(standby_conn);
+		last_check = now();
+	}
+	if (terminates && now() - last_terminate > 0.5)
+	{
+		terminate_any(standby_conn);
+		last_terminate = now();
+	}
+	if (fails_over && !promoted && now() - began > seconds / 2)
+		promote();
+}
+
+/* Compare all on the standby, where nothing moves any more. */
+static void
+compare_quiet_standby(void)
+{
+	PGresult   *res;
+	char	   *value = run_value("SELECT lb_wait_ready('1 min')");
+	bool		ready = value[0] == 't';
+
+	free(value);
+	if (!ready && standby_share > 0)
+		fail("the boards do not become ready on the standby");
+	compare_between_builds();
+	if (standby_share > 0)
+	{
+		check_index_was_used();
+		check_forms();
+		print_forms();
+		run("SET leaderboard.enable_index = off");
+		compare_all();
+		run("RESET leaderboard.enable_index");
+	}
+
+	res = PQexec(conn, "SELECT board, member, problem FROM lb_verify_key()");
+	/* read_only_sql_transaction */
+	if (standby_share == 0 && strcmp(sqlstate_of(res), "25006") == 0)
+		printf("lb_verify() does not run on the standby\n");
+	else
+		check_verified(res);
+	PQclear(res);
+}
+
+void
+final_standby(void)
+{
+	PGconn	   *primary_conn = conn;
+	Result		primary_result;
+
+	/* These keep their locks, also on the standby. */
+	end_prepared();
+	wait_for_backends(standby_conn);
+	check_wrong_index(standby_conn);
+	if (!promoted)
+		wait_for_replay();
+	report_reads(promoted ? "on the promoted standby" : "on the standby",
+				 promoted ? least_share : standby_share);
+	printf("on the standby: %" PRId64 " comparisons, of which %" PRId64
+		   " of plans and %" PRId64 " after a promotion; dropped: %" PRId64
+		   " by conflicts with recovery, %" PRId64
+		   " of tables or boards that were not there, %" PRId64
+		   " by other expected errors; %" PRId64 " connections lost\n",
+		   standby_result.passed, standby_result.plans,
+		   standby_result.promoted, standby_result.conflicts,
+		   standby_result.absent, standby_result.errors, standby_result.lost);
+	if (fails_over && standby_result.promoted == 0)
+		fail("nothing was compared after the promotion");
+
+	/* From here on the standby is the server that is asked. */
+	primary_result = result;
+	result = standby_result;
+	conn = standby_conn;
+	if (promoted)
+		final_comparison();
+	else
+	{
+		on_standby = true;
+		compare_quiet_standby();
+		on_standby = false;
+	}
+	conn = primary_conn;
+	standby_result = result;
+	result = primary_result;
+	result.passed += standby_result.passed;
+}
