@@ -20,7 +20,7 @@ set -eu
 . "$TREE/test/lib/schedule.sh"
 
 # First those that run side by side, the long ones before the others.
-ALL="build versions-compile tap planted unit deb regress modules faults pause quick shards examples valgrind isolation pgtap page redis sqlsmith monitoring oracle oracle-assert chaos citus"
+ALL="build versions-compile tap planted unit deb regress modules faults pause quick shards examples valgrind isolation pgtap page redis sqlsmith monitoring oracle oracle-assert standby chaos citus"
 # Only when named.
 EXTRA="soak times load autopkgtest docker"
 # A package is for Debian's server.
@@ -200,6 +200,35 @@ prepare_server()
 {
 	prepare_install
 	use_server bin "$server"
+}
+
+# make_standby PRIMARY STANDBY, then settings on standard input: a streaming standby, in
+# the second directory.  Like server_start, it directs libpq to it.
+make_standby()
+{
+	as_server mkdir "$2"
+	as_server "$BIN/pg_basebackup" -D "$2/data" -R -c fast \
+		-d "host=$1 application_name=standby"
+	{
+		echo "unix_socket_directories = '$2'"
+		cat
+	} | as_server tee -a "$2/data/postgresql.conf" >/dev/null
+	server_start "$2"
+}
+
+# use_standby DIR: a new standby of the server that libpq is directed to, for the random
+# client.  Its sessions keep replay waiting, but not for long.
+use_standby()
+{
+	local primary=$PGHOST
+
+	rm -rf "$1"
+	make_standby "$primary" "$1" <<-END
+		hot_standby_feedback = on
+		max_standby_streaming_delay = 2s
+		wal_receiver_status_interval = 1s
+	END
+	export PGHOST=$primary
 }
 
 prepare_debug_server()
@@ -661,6 +690,52 @@ part_oracle_assert()
 	check_server_log "$debug_server"
 }
 
+# make_pair BINFILE DIR: a new primary there, and its standby in DIR-standby.
+make_pair()
+{
+	BIN=$(cat "$1")
+	rm -rf "$2"
+	server_settings | server_init "$2"
+	server_start "$2"
+	use_standby "$2-standby"
+}
+
+# stop_pair DIR: the end of both.
+stop_pair()
+{
+	server_stop "$1"
+	server_stop "$1-standby"
+	check_server_log "$1"
+	check_server_log "$1-standby"
+}
+
+# oracle_on_pair OPTION ...: the random client on the present server and its standby.
+oracle_on_pair()
+{
+	oracle -R "host=$PGHOST-standby dbname=oracle" -c "$connections" "$@"
+}
+
+# A streaming standby that is compared with itself while its primary writes, and one with
+# assertions that is promoted meanwhile.
+part_standby()
+{
+	local pair=$WORK/standby debug_pair=$WORK/promoted
+
+	prepare_install
+	make_pair bin "$pair"
+	prepare_oracle
+	oracle_on_pair -s "$seed" -x -p -t "$seconds"
+	stop_pair "$pair"
+	prepare_debug_install
+	make_pair debug-bin "$debug_pair"
+	prepare_oracle
+	oracle_on_pair -s "$seed" -F -t "$seconds"
+	check "lb_verify() of the promoted server" [ 0 = \
+		"$(PGHOST=$debug_pair-standby sql -d oracle -Atc 'SELECT count(*) FROM lb_verify()')" ]
+	stop_pair "$debug_pair"
+	checks_passed
+}
+
 # All the ways in turn, each time with another seed.
 part_soak()
 {
@@ -670,15 +745,20 @@ part_soak()
 	while left=$((end - $(date +%s))) && [ "$left" -gt 0 ]; do
 		[ "$left" -le 60 ] || left=60
 		soak_seed=$((seed + round))
-		case $((round % 5)) in
+		case $((round % 6)) in
 			0) kind="free running" ;;
 			1) kind="scheduled, with assertions" ;;
 			2) kind="free running, with assertions" ;;
 			3) kind="scheduled" ;;
 			4) kind="killed" ;;
+			5) kind="with a standby" ;;
 		esac
 		case $kind in
 			killed) prepare_kill_server ;;
+			*standby)
+				prepare_install
+				make_pair bin "$WORK/soak"
+				;;
 			*assertions) prepare_debug_server ;;
 			*) prepare_server ;;
 		esac
@@ -687,12 +767,15 @@ part_soak()
 			free*) oracle -s $soak_seed -c "$connections" -x -p -t $left ;;
 			scheduled*) oracle -s $soak_seed -S -c 5 -t $left ;;
 			killed) oracle -s $soak_seed -c "$connections" -x -k -t $left ;;
+			*standby) oracle_on_pair -s $soak_seed -x -p -F -t $left ;;
 		esac >soak.out 2>&1 || show_output soak.out
 		cat soak.out
 		echo "   seed $soak_seed, $kind: $(tail -n 1 soak.out)," \
 			"$(grep -o 'by index: .*' soak.out)" >&3
 		if [ "$kind" = killed ]; then
 			check_server_log "$kill_server" 'signal 9: Killed'
+		elif [[ $kind = *standby ]]; then
+			stop_pair "$WORK/soak"
 		elif [[ $kind = *assertions ]]; then
 			check_server_log "$debug_server"
 		else
@@ -932,9 +1015,21 @@ finds_bug()
 	return 1
 }
 
+# planted_search BUG: sets search to the arguments of finds_bug for a planted bug.  One of
+# redo is looked for on a standby: then -R is among them.
+planted_search()
+{
+	case $1 in
+		10) search=('FAILED.*o_stale' -c 1 -P 100 -n 1 -i 0) ;;
+		1[1-4]) search=('FAILED' -c 4 -P 100 -n 5000) ;;
+		[89]) search=('FAILED.*: index, ' -c 4 -P 100 -n 5000) ;;
+		*) search=('steps are enough' -S -c 5 -P 0 -n 100000) ;;
+	esac
+}
+
 part_planted()
 {
-	local n planted=()
+	local n planted=() search=() title standby=$WORK/planted-standby
 
 	private_postgres "$WORK/pg-planted"
 	as_server mkdir build-planted
@@ -953,20 +1048,21 @@ part_planted()
 			PGOPTIONS='-c leaderboard.enable_index=off' \
 				check "a server that does without the index is found out" \
 				finds_bug 'used the index' -S -c 5 -n 2000
+			use_standby "$standby"
+			PGOPTIONS='-c leaderboard.enable_index=off' \
+				check "a standby that does without the index is found out" \
+				finds_bug 'on the standby only .* used the index' -R "host=$standby dbname=oracle" -I 90 -i 0 -c 2 -n 100
+			server_stop "$standby"
 			continue
 		fi
+		planted_search "$n"
+		title="planted bug $n is found"
+		[[ " ${search[*]} " != *" -S "* ]] || title+=", and its history made short"
 		server_stop "$WORK/planted"
 		server_start "$WORK/planted"
-		case $n in
-			10) check "planted bug $n is found" \
-				finds_bug 'FAILED.*o_stale' -c 1 -P 100 -n 1 -i 0 ;;
-			1[1-4]) check "planted bug $n is found" \
-				finds_bug 'FAILED' -c 4 -P 100 -n 5000 ;;
-			[89]) check "planted bug $n is found" \
-				finds_bug 'FAILED.*: index, ' -c 4 -P 100 -n 5000 ;;
-			*) check "planted bug $n is found, and its history made short" \
-				finds_bug 'steps are enough' -S -c 5 -P 0 -n 100000 ;;
-		esac
+		[[ " ${search[*]} " != *" -R "* ]] || use_standby "$standby"
+		check "$title" finds_bug "${search[@]}"
+		[[ " ${search[*]} " != *" -R "* ]] || server_stop "$standby"
 	done
 	checks_passed
 }
@@ -1007,12 +1103,7 @@ part_monitoring()
 	"$BIN/createdb" monitoring
 	export PGDATABASE=monitoring
 	sql -o /dev/null -c 'CREATE EXTENSION leaderboard' -c 'SELECT lb_create_tables()'
-	as_server mkdir "$standby"
-	as_server "$BIN/pg_basebackup" -D "$standby/data" -R -c fast \
-		-d "host=$primary application_name=standby"
-	echo "unix_socket_directories = '$standby'" |
-		as_server tee -a "$standby/data/postgresql.conf" >/dev/null
-	server_start "$standby"
+	make_standby "$primary" "$standby" </dev/null
 	PGDATABASE=monitoring limited env PATH="$BIN:$PATH" /usr/bin/python3 \
 		tree/test/monitoring/test.py tree "$primary" "$standby"
 	server_stop "$standby"

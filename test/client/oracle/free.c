@@ -26,6 +26,24 @@ terminate_any(PGconn *c)
 				   " ORDER BY random() LIMIT 1"));
 }
 
+bool
+kill_any(PGconn *c)
+{
+	pid_t		pid = 0;
+	PGresult   *res;
+
+	res = PQexec(c, "SELECT pid FROM pg_stat_activity"
+				 " WHERE application_name = 'oracle tested'"
+				 " AND datname = current_database() AND state <> 'idle'"
+				 " ORDER BY random() LIMIT 1");
+	if (PQresultStatus(res) == PGRES_TUPLES_OK && PQntuples(res) > 0)
+		pid = atoi(PQgetvalue(res, 0, 0));
+	PQclear(res);
+	if (pid > 0 && kill(pid, SIGKILL) != 0 && errno != ESRCH)
+		fail("cannot kill a backend: %s", strerror(errno));
+	return pid > 0;
+}
+
 /*
  * Terminate or kill backends now and then, and check the boards' states.  The
  * process that waits for the others calls this again and again.
@@ -36,8 +54,6 @@ disturb(void)
 	static double last_terminate = 0;
 	static double last_kill = 0;
 	static double last_check = 0;
-	PGresult   *res;
-	pid_t		pid = 0;
 
 	if (PQstatus(conn) == CONNECTION_BAD)
 	{
@@ -59,15 +75,7 @@ disturb(void)
 	if (!kills || now() - last_kill < 4)
 		return;
 	gather_share(conn);
-	res = PQexec(conn, "SELECT pid FROM pg_stat_activity"
-				 " WHERE application_name = 'oracle tested'"
-				 " AND datname = current_database() AND state <> 'idle'"
-				 " ORDER BY random() LIMIT 1");
-	if (PQresultStatus(res) == PGRES_TUPLES_OK && PQntuples(res) > 0)
-		pid = atoi(PQgetvalue(res, 0, 0));
-	PQclear(res);
-	if (pid > 0 && kill(pid, SIGKILL) != 0 && errno != ESRCH)
-		fail("cannot kill a backend: %s", strerror(errno));
+	kill_any(conn);
 	last_kill = now();
 }
 

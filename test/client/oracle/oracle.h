@@ -376,8 +376,12 @@ extern void wait_for_backends(PGconn *c);
 extern char *find_wrong_index(PGconn *c);
 extern void check_wrong_index(PGconn *c);
 
-/* Terminate any one of a server's backends that belong to tested connections. */
+/*
+ * Terminate, or kill, any one of a server's backends that belong to tested connections.
+ * False if there was none to be killed.
+ */
 extern void terminate_any(PGconn *c);
+extern bool kill_any(PGconn *c);
 
 /* Compare all while no board is built. */
 extern void compare_between_builds(void);

@@ -52,41 +52,73 @@ is_definer(int number)
 	return number == 2 * connections;
 }
 
-/* Ask the standby; the text is to be freed. */
+/* Ask the standby for one row, also again if recovery cancels that. */
+static PGresult *
+row_of_standby(const char *query)
+{
+	PGresult   *res = PQexec(standby_conn, query);
+
+	while (strstr(PQresultErrorMessage(res), "conflict with recovery") != NULL)
+	{
+		PQclear(res);
+		res = PQexec(standby_conn, query);
+	}
+	if (PQresultStatus(res) != PGRES_TUPLES_OK || PQntuples(res) != 1)
+		fail("%s on the standby: %s", query, PQerrorMessage(standby_conn));
+	return res;
+}
+
+/* The same for one value, to be freed. */
 static char *
 ask_standby(const char *query)
 {
-	PGresult   *res = PQexec(standby_conn, query);
-	char	   *value;
+	PGresult   *res = row_of_standby(query);
+	char	   *value = format("%s", PQgetvalue(res, 0, 0));
 
-	if (PQresultStatus(res) != PGRES_TUPLES_OK || PQntuples(res) != 1)
-		fail("%s on the standby: %s", query, PQerrorMessage(standby_conn));
-	value = format("%s", PQgetvalue(res, 0, 0));
 	PQclear(res);
 	return value;
+}
+
+/* Ask it until it returns true. */
+static void
+wait_until(const char *query)
+{
+	for (double end = now() + REPLAY_PATIENCE;;)
+	{
+		char	   *value = ask_standby(query);
+		bool		done = value[0] == 't';
+
+		free(value);
+		if (done)
+			return;
+		if (now() > end)
+			fail("the standby does not get to: %s", query);
+		usleep(10000);
+	}
 }
 
 void
 wait_for_replay(void)
 {
-	double		end = now() + REPLAY_PATIENCE;
 	char	   *lsn = run_value("SELECT pg_current_wal_flush_lsn()");
 	char	   *query = format("SELECT pg_last_wal_replay_lsn() >= '%s'", lsn);
 
-	for (;;)
-	{
-		char	   *reached = ask_standby(query);
-		bool		done = reached[0] == 't';
-
-		free(reached);
-		if (done)
-			break;
-		if (now() > end)
-			fail("the standby does not replay up to %s", lsn);
-		usleep(10000);
-	}
+	wait_until(query);
 	free(query);
 	free(lsn);
+}
+
+static void
+connect_to_standby(void)
+{
+	PQfinish(standby_conn);
+	standby_conn = connect_within(standby_conninfo,
+								  "SET client_encoding = 'UTF8'; SET jit = off;"
+								  "SET client_min_messages = error",
+								  REPLAY_PATIENCE);
+	if (PQstatus(standby_conn) != CONNECTION_OK)
+		fail("could not connect to the standby: %s",
+			 PQerrorMessage(standby_conn));
 }
 
 void
@@ -95,13 +127,7 @@ begin_standby(void)
 	char	   *value;
 
 	/* A new database comes to the standby by replay. */
-	standby_conn = connect_within(standby_conninfo,
-								  "SET client_encoding = 'UTF8'; SET jit = off;"
-								  "SET client_min_messages = error",
-								  REPLAY_PATIENCE);
-	if (PQstatus(standby_conn) != CONNECTION_OK)
-		fail("could not connect to the standby: %s",
-			 PQerrorMessage(standby_conn));
+	connect_to_standby();
 	value = ask_standby("SELECT pg_is_in_recovery()");
 	if (value[0] != 't')
 		fail("the server of -R is no standby");
@@ -219,7 +245,8 @@ standby_turn(void)
 		const Table *t = percent(15) ? &changing[rnd(nchanging)] :
 			&tables[rnd(ntables)];
 
-		may_be_absent = t >= changing && t < changing + nchanging;
+		/* After a crash, recovery ends somewhat earlier than it had come. */
+		may_be_absent = kills || (t >= changing && t < changing + nchanging);
 		standby_transaction(t);
 		may_be_absent = false;
 	}
@@ -253,16 +280,14 @@ report_reads(const char *server, int least)
 	double		all;
 	double		share;
 
-	res = PQexec(standby_conn, "SELECT coalesce(sum(index_reads), 0), coalesce(sum(index_reads + query_reads), 0),"
-				 " coalesce(sum(planned_reads), 0), coalesce(sum(planned_reads + planned_queries), 0),"
-				 " (SELECT coalesce(string_agg(format(', %s %s', key, n), '' ORDER BY n DESC, key), '')"
-				 " FROM (SELECT key, sum(value::bigint) AS n"
-				 " FROM lb_stat_board AS b, jsonb_each_text(to_jsonb(b))"
-				 " WHERE key ~ '^(query|planned)_' AND key NOT IN ('query_reads', 'planned_reads', 'planned_queries')"
-				 " GROUP BY key) AS c WHERE n > 0)"
-				 " FROM lb_stat_board");
-	if (PQresultStatus(res) != PGRES_TUPLES_OK)
-		fail("%s: %s", server, PQerrorMessage(standby_conn));
+	res = row_of_standby("SELECT coalesce(sum(index_reads), 0), coalesce(sum(index_reads + query_reads), 0),"
+						 " coalesce(sum(planned_reads), 0), coalesce(sum(planned_reads + planned_queries), 0),"
+						 " (SELECT coalesce(string_agg(format(', %s %s', key, n), '' ORDER BY n DESC, key), '')"
+						 " FROM (SELECT key, sum(value::bigint) AS n"
+						 " FROM lb_stat_board AS b, jsonb_each_text(to_jsonb(b))"
+						 " WHERE key ~ '^(query|planned)_' AND key NOT IN ('query_reads', 'planned_reads', 'planned_queries')"
+						 " GROUP BY key) AS c WHERE n > 0)"
+						 " FROM lb_stat_board");
 	all = atof(PQgetvalue(res, 0, 1));
 	share = all == 0 ? 0 : 100 * atof(PQgetvalue(res, 0, 0)) / all;
 	printf("%s: of %s reads by function %s were by index, %.1f %%, and of %s by plan %s%s\n",
@@ -270,7 +295,8 @@ report_reads(const char *server, int least)
 		   PQgetvalue(res, 0, 3), PQgetvalue(res, 0, 2),
 		   PQgetvalue(res, 0, 4));
 	PQclear(res);
-	if (share < least)
+	/* After a crash the boards are built again. */
+	if (share < least && !kills)
 	{
 		result.failed++;
 		fail("%s only %.1f %% of the reads used the index", server, share);
@@ -281,14 +307,29 @@ report_reads(const char *server, int least)
 static void
 promote(void)
 {
-	char	   *value;
-
 	report_reads("on the standby", standby_share);
-	value = ask_standby("SELECT pg_promote(true, 60)");
-	if (value[0] != 't')
-		fail("the standby could not be promoted");
-	free(value);
+	free(ask_standby("SELECT pg_promote(false)"));
+	wait_until("SELECT NOT pg_is_in_recovery()");
 	promoted = true;
+}
+
+/* Kill a backend, and the server with it; wait until that is back. */
+static void
+kill_backend(void)
+{
+	/* A crash loses the counts. */
+	report_reads(promoted ? "on the promoted standby" : "on the standby", 0);
+	if (!kill_any(standby_conn))
+		return;
+	/* The backend may just have ended by itself. */
+	for (double end = now() + 5; PQstatus(standby_conn) == CONNECTION_OK;)
+	{
+		if (now() > end)
+			return;
+		usleep(1000);
+		PQclear(PQexec(standby_conn, "SELECT 1"));
+	}
+	connect_to_standby();
 }
 
 void
@@ -296,10 +337,11 @@ watch_standby(void)
 {
 	static double began = 0;
 	static double last_terminate = 0;
+	static double last_kill = 0;
 	static double last_check = 0;
 
 	if (began == 0)
-		began = last_terminate = last_check = now();
+		began = last_terminate = last_kill = last_check = now();
 	if (now() - last_check > 0.5)
 	{
 		check_wrong_index(standby_conn);
@@ -312,6 +354,11 @@ watch_standby(void)
 	}
 	if (fails_over && !promoted && now() - began > seconds / 2)
 		promote();
+	else if (kills && now() - last_kill > 5)
+	{
+		kill_backend();
+		last_kill = now();
+	}
 }
 
 /* Compare all on the standby, where nothing moves any more. */
