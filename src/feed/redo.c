@@ -508,16 +508,14 @@ redo_message(XLogReaderState *record)
  */
 
 /*
- * The transaction is over for the definitions in whose nunknown it counts.  If
- * it has committed, or may, they go offline before that.
+ * Take the definitions offline in whose nunknown the transaction counts; or end
+ * that.  No lock keeps a definition in place.
  */
 static void
-uncount(LbInFlight *xact, bool offline)
+visit_counted(LbInFlight *xact, bool offline)
 {
 	if (xact->ncounted == 0)
 		return;
-
-	/* No lock keeps a definition in place. */
 	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
 	for (int i = 0; i < xact->ncounted; i++)
 	{
@@ -528,10 +526,12 @@ uncount(LbInFlight *xact, bool offline)
 			continue;
 		if (offline)
 			lb_take_offline(shared, generation, UNKNOWN_REASON, true);
-		pg_atomic_fetch_sub_u32(&shared->nunknown, 1);
+		else
+			pg_atomic_fetch_sub_u32(&shared->nunknown, 1);
 	}
 	LWLockRelease(&lb_shared->directory_lock);
-	lb_wake_launcher();
+	if (!offline)
+		lb_wake_launcher();
 }
 
 /*
@@ -561,6 +561,12 @@ note_lag(TimestampTz committed)
 static void
 end_transaction(LbInFlight *xact, bool committed)
 {
+	/*
+	 * First of all: what it has published may not fit the index, of a table
+	 * that it has truncated.
+	 */
+	if (committed)
+		visit_counted(xact, true);
 	for (int i = 0; i < xact->npubs; i++)
 	{
 		if (committed)
@@ -568,7 +574,7 @@ end_transaction(LbInFlight *xact, bool committed)
 		else
 			lb_discard(xact->pubs[i]);
 	}
-	uncount(xact, committed);
+	visit_counted(xact, false);
 	if (committed && xact->visits)
 		lb_want_visit(xact->visit);
 	lb_inflight_delete(xact);
@@ -678,7 +684,8 @@ leave_prepared(LbInFlight *xact)
 {
 	for (int i = 0; i < xact->npubs; i++)
 		lb_disown_prepared(xact->pubs[i]);
-	uncount(xact, true);
+	visit_counted(xact, true);
+	visit_counted(xact, false);
 	lb_inflight_delete(xact);
 }
 
