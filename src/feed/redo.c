@@ -343,28 +343,35 @@ count_unknown(LbInFlight *xact, LbSharedBoard *shared, FullTransactionId xid)
 		lb_take_offline(shared, shared->generation, UNKNOWN_REASON, true);
 }
 
-/* Whether a definition is of those that UNKNOWN is about. */
-static bool
-is_about(const LbFeedUnknown *unknown, Oid database,
-		 const LbSharedBoard *shared)
+/* The same for all definitions that UNKNOWN is about. */
+static void
+count_all_unknown(LbInFlight *xact, const LbFeedUnknown *unknown, Oid database,
+				  FullTransactionId xid)
 {
-	if (unknown->scope == LB_FEED_DATABASE)
-		return shared->database == unknown->oid;
-	if (shared->database != database)
-		return false;
-	switch (unknown->scope)
+	dlist_iter	iter;
+
+	if (unknown->scope == LB_FEED_DEFINITION)
 	{
-		case LB_FEED_DEFINITION:
-			return shared->catalog == unknown->oid &&
-				shared->id == (int32) unknown->id;
-		case LB_FEED_SOURCE:
-			return shared->source == unknown->oid;
-		case LB_FEED_CATALOG:
-			return shared->catalog == unknown->oid;
-		case LB_FEED_DATABASE:
-			break;
+		LbSharedBoard *shared = lb_directory_find(database, unknown->oid,
+												  (int32) unknown->id);
+
+		if (shared != NULL)
+			count_unknown(xact, shared, xid);
+		return;
 	}
-	return false;
+	dlist_foreach(iter, &lb_shared->boards)
+	{
+		LbSharedBoard *shared = dlist_container(LbSharedBoard, node, iter.cur);
+		bool		here = shared->database == database;
+
+		if ((unknown->scope == LB_FEED_SOURCE && here &&
+			 shared->source == unknown->oid) ||
+			(unknown->scope == LB_FEED_CATALOG && here &&
+			 shared->catalog == unknown->oid) ||
+			(unknown->scope == LB_FEED_DATABASE &&
+			 shared->database == unknown->oid))
+			count_unknown(xact, shared, xid);
+	}
 }
 
 static bool
@@ -376,17 +383,8 @@ redo_unknown(LbFeedReader *reader, const LbFeedHeader *header,
 
 	while ((next = lb_feed_next_unknown(reader, &unknown)) == LB_FEED_NEXT)
 	{
-		dlist_iter	iter;
-
 		LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
-		dlist_foreach(iter, &lb_shared->boards)
-		{
-			LbSharedBoard *shared = dlist_container(LbSharedBoard, node,
-													iter.cur);
-
-			if (is_about(&unknown, header->database, shared))
-				count_unknown(xact, shared, xid);
-		}
+		count_all_unknown(xact, &unknown, header->database, xid);
 		LWLockRelease(&lb_shared->directory_lock);
 
 		/* There may be new definitions, or a database may be gone. */
