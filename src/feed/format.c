@@ -70,7 +70,7 @@ put_fixed(LbFeedWriter *w, uint64 number, int bytes)
 		w->data[w->used++] = (uint8) (number >> (8 * i));
 }
 
-static bool
+static inline bool
 read_byte(LbFeedReader *r, uint8 *byte)
 {
 	if (r->at == r->end)
@@ -79,9 +79,9 @@ read_byte(LbFeedReader *r, uint8 *byte)
 	return true;
 }
 
-/* A number up to max. */
+/* A number of more than one byte, up to max. */
 static bool
-read_number(LbFeedReader *r, uint64 max, uint64 *number)
+read_long_number(LbFeedReader *r, uint64 max, uint64 *number)
 {
 	uint8		byte;
 
@@ -98,6 +98,18 @@ read_number(LbFeedReader *r, uint64 max, uint64 *number)
 			return *number <= max;
 	}
 	return false;
+}
+
+/* A number up to max, which is 127 at least. */
+static inline bool
+read_number(LbFeedReader *r, uint64 max, uint64 *number)
+{
+	if (r->at < r->end && *r->at < 0x80)
+	{
+		*number = *r->at++;
+		return true;
+	}
+	return read_long_number(r, max, number);
 }
 
 static bool
@@ -176,7 +188,7 @@ lb_feed_put_board(LbFeedWriter *w, const LbFeedBoard *board)
 	w->used += board->value_len;
 	put_number(w, zigzag((uint64) board->off_board));
 	w->board = board;
-	memset(w->base, 0, sizeof(w->base));
+	memset(w->base, 0, board->stride * sizeof(int64));
 	return true;
 }
 
@@ -310,7 +322,7 @@ lb_feed_next_board(LbFeedReader *r, LbFeedBoard *board)
 		return LB_FEED_BROKEN;
 	r->texts = (board->flags & LB_FEED_TEXTS) != 0;
 	r->stride = board->stride;
-	memset(r->base, 0, sizeof(r->base));
+	memset(r->base, 0, board->stride * sizeof(int64));
 	return LB_FEED_NEXT;
 }
 

@@ -16,6 +16,9 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
+#include "postmaster/startup.h"
+
 #include "ledger/backlog.h"
 #include "ledger/batch.h"
 #include "ledger/publication.h"
@@ -30,6 +33,12 @@
 #ifndef LB_REQUEST_BACKLOG
 #define LB_REQUEST_BACKLOG 64
 #endif
+
+/*
+ * The same in redo.  To wake the applier takes a signal, which costs redo more
+ * than anything else does here; and a read that needs the changes applies them.
+ */
+#define REDO_REQUEST_BACKLOG 512
 
 dlist_node *
 lb_backlog_first(LbLiveBoard *board)
@@ -133,7 +142,9 @@ lb_defer_to_applier(LbSharedBoard *shared, LbStripe *stripe,
 		return false;
 	if (!lb_applier_requested(shared, n))
 	{
-		if (board->backlog <= LB_REQUEST_BACKLOG)
+		if (board->backlog <= (uint32) (AmStartupProcess() ?
+										REDO_REQUEST_BACKLOG :
+										LB_REQUEST_BACKLOG))
 			return true;
 		stripe->requested = board->hash;
 		*wake = lb_request_applier(shared, n);
