@@ -506,8 +506,8 @@ redo_message(XLogReaderState *record)
  */
 
 /*
- * Take the definitions offline in whose nunknown the transaction counts; or end
- * that.  No lock keeps a definition in place.
+ * Take the definitions offline in whose nunknown the transaction counts; or
+ * end that.  No lock keeps a definition in place.
  */
 static void
 visit_counted(LbInFlight *xact, bool offline)

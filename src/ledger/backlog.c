@@ -36,7 +36,8 @@
 
 /*
  * The same in redo.  To wake the applier takes a signal, which costs redo more
- * than anything else does here; and a read that needs the changes applies them.
+ * than anything else does here; and a read that needs the changes applies
+ * them.
  */
 #define REDO_REQUEST_BACKLOG 512
 
