@@ -690,12 +690,16 @@ part_oracle_assert()
 	check_server_log "$debug_server"
 }
 
-# make_pair BINFILE DIR: a new primary there, and its standby in DIR-standby.
+# make_pair BINFILE DIR: a new primary there, and its standby in DIR-standby.  When that is
+# promoted, there may be prepared transactions of both.
 make_pair()
 {
 	BIN=$(cat "$1")
 	rm -rf "$2"
-	server_settings | server_init "$2"
+	{
+		server_settings
+		echo "max_prepared_transactions = $((2 * connections + 10))"
+	} | server_init "$2"
 	server_start "$2"
 	use_standby "$2-standby"
 }
@@ -715,8 +719,8 @@ oracle_on_pair()
 	oracle -R "host=$PGHOST-standby dbname=oracle" -c "$connections" "$@"
 }
 
-# A streaming standby that is compared with itself while its primary writes, and one with
-# assertions that is promoted meanwhile.
+# Comparisons on a streaming standby while its primary writes, and on one with assertions
+# that is promoted meanwhile.
 part_standby()
 {
 	local pair=$WORK/standby debug_pair=$WORK/promoted

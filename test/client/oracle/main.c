@@ -61,8 +61,8 @@
  *
  * With -x the client terminates backends now and then.  With -k it kills them, and
  * the server with them; it must run as the server's user then.  A new connection
- * replaces a lost one.  In the scheduled mode -x is always on, and -k is not
- * possible.
+ * replaces a lost one.  With -R this is done to the standby, too.  In the scheduled
+ * mode -x is always on, and -k is not possible.
  *
  * To tell an error that needs concurrency from one that does not, with -l only
  * transactions that hold a ShareLock on the table make comparisons in READ
@@ -81,12 +81,13 @@
  * With -R as many connections again go to a streaming standby of the server, and
  * compare there, in READ COMMITTED and REPEATABLE READ, while replay goes on.  The
  * primary also runs transactions of a hundred savepoints, empties families, and drops,
- * makes and alters boards and tables of their own.  What a conflict with recovery cancels is
- * counted apart, and what asks for a table or board that is not there.  Of the
- * standby's reads by function the index must have answered at least -I percent (0); if
- * that is not 0, it must have answered all of them when all is quiet, and some query of
- * each form.  With -F the standby is promoted when half of the time has passed.  Its
- * connections then write to it, too.  Not in the scheduled mode.
+ * makes and alters some tables and their boards.  What a conflict with recovery cancels
+ * is counted apart, and what asks for such a table or board that is not there.  Of the
+ * standby's reads by function the index must have answered at least -I percent (0).  If
+ * that is not 0, lb_verify() must work there, and when all is quiet the index must
+ * answer all reads, and a query of each form.  With -F the standby is promoted when
+ * half of the time has passed.  Its connections then write to it, too.  Not in the
+ * scheduled mode.
  *
  * With -T it only asks queries that the planner may answer by boards, for -t seconds on
  * tables of -m rows, and prints those that take more than three times as long as without

@@ -292,6 +292,9 @@ extern bool do_something(const Table *t);
 /* A statement that changes or deletes a row, or makes one, to be freed. */
 extern char *a_write(const Table *t);
 
+/* lb_verify(), beside all others; its rows are an error. */
+extern bool do_verify(const Table *t);
+
 /* Insert many rows, which also replaces what was deleted. */
 extern bool do_fill(const Table *t);
 

@@ -675,7 +675,7 @@ do_block(const Table *t)
 }
 
 /* Compare index and table, beside all others.  A difference is an error. */
-static bool
+bool
 do_verify(const Table *t)
 {
 	Look		look = any_look(t);

@@ -177,11 +177,13 @@ do_meanwhile(const Table *t)
 	return on_standby ? let_replay_go_on() : do_something(t);
 }
 
-/* One comparison, or some; functions do not know a board that changes. */
+/* One comparison, or some; of a board that is redefined, plans only. */
 static void
 compare_on_standby(const Table *t, bool one_snapshot)
 {
-	if (t->redefined)
+	if (standby_share > 0 && rnd(40) == 0)
+		do_verify(t);
+	else if (t->redefined)
 		compare_plans(t, 1, one_snapshot);
 	else if (one_snapshot && percent(15) && !percent(plan_share))
 		compare_in_two(t);
@@ -377,6 +379,7 @@ compare_quiet_standby(void)
 	{
 		check_index_was_used();
 		check_forms();
+		printf("on the standby, ");
 		print_forms();
 		run("SET leaderboard.enable_index = off");
 		compare_all();
