@@ -416,11 +416,13 @@ compare_now(Verify *v, const LbTarget *only)
 		pg_usleep(10000L);
 		CHECK_FOR_INTERRUPTS();
 		v->reports = NIL;
+		v->too_old = false;
 		compare(v, only, AccessShareLock);
 	}
 	if (v->too_old && !RecoveryInProgress())
 	{
 		v->reports = NIL;
+		v->too_old = false;
 		compare(v, only, ShareLock);
 	}
 }

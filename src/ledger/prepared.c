@@ -12,6 +12,7 @@
 #include "postgres.h"
 
 #include "access/transam.h"
+#include "access/xlog.h"
 
 #include "boards/live.h"
 #include "ledger/ledger.h"
@@ -148,6 +149,12 @@ lb_settle_prepared(LbSharedBoard *shared, uint64 generation)
 	bool		left = false;
 	LbSnapshot	running;
 
+	/*
+	 * Between the end of redo and the end of recovery no process has the
+	 * prepared transactions yet, so they do not seem to be running.
+	 */
+	if (RecoveryInProgress())
+		return true;
 	lb_running_init(&running);
 	for (int s = 0; s < LB_STRIPES; s++)
 	{

@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "access/transam.h"
+#include "access/xlog.h"
 #include "port/pg_bitutils.h"
 #include "storage/procarray.h"
 #include "utils/memutils.h"
@@ -93,6 +94,7 @@ lb_running_init(LbSnapshot *s)
 	RunningTransactions running;
 	uint64		next;
 
+	Assert(!RecoveryInProgress());
 	make_running_set(0);
 	if (xids == NULL)
 		xids = MemoryContextAlloc(TopMemoryContext,
@@ -204,8 +206,11 @@ bool
 lb_any_in_progress(uint64 first, uint64 last)
 {
 	uint64		next = lb_next_xid();
-	RunningTransactions running = GetRunningTransactionData();
+	RunningTransactions running;
 	bool		found = false;
+
+	Assert(!RecoveryInProgress());
+	running = GetRunningTransactionData();
 
 	/* Top-level ones come first. */
 	for (int i = 0; !found && i < running->xcnt; i++)

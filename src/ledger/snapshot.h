@@ -41,8 +41,9 @@ extern void lb_snapshot_init(LbSnapshot *s, Snapshot snapshot);
 /*
  * Note which transactions are running now, prepared ones included.  Unlike a
  * snapshot of PostgreSQL's this holds no horizon back, and needs no
- * transaction. s is good until the next call.  Raises only when out of memory
- * at the first call in a process.  Takes XidGenLock and ProcArrayLock.
+ * transaction.  For a primary.  s is good until the next call.  Raises only
+ * when out of memory at the first call in a process.  Takes XidGenLock and
+ * ProcArrayLock.
  */
 extern void lb_running_init(LbSnapshot *s);
 
