@@ -11,8 +11,8 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-our @EXPORT = qw(standby_of install_oracle caught_up reads same same_by verified
-  kill_process);
+our @EXPORT = qw(standby_of install_oracle caught_up reads builds same same_by
+  boards_ready verified crash);
 
 # A standby of a server, with more settings; not started yet.
 sub standby_of
@@ -56,25 +56,47 @@ sub reads
 		'SELECT coalesce(sum(index_reads), 0), coalesce(sum(query_reads), 0) FROM lb_stat_board');
 }
 
-# Statements of lbt.differences() for the boards that fill() makes.
-my @filled = (
-	q{'global', 'player_scores', ties => 'updated_at'},
-	q{'weekly:1', 'player_score_windows', $$window_key = 'weekly:1'$$, ties => 'updated_at'});
+# Wait until the boards of a database are ready.  Returns whether they are.
+sub boards_ready
+{
+	my ($node, $db) = @_;
 
-# The functions of boards equal their queries.  How they are to answer: "index", "query"
-# or "any".  The boards are those of fill(), or arguments of lbt.differences().
+	return 1 if $node->poll_query_until($db, "SELECT lb_wait_ready('100 ms')");
+	diag($node->safe_psql($db, 'SELECT board, state, reason FROM lb_stat_board'));
+	return 0;
+}
+
+# When boards were built: this differs if one of them was built again.
+sub builds
+{
+	my ($node) = @_;
+
+	return $node->safe_psql('postgres', 'SELECT board, s.build_seconds FROM lb_stat_board s JOIN lb_board USING (board) ORDER BY board');
+}
+
+# The boards that fill() makes, as the arguments of lbt.queries().
+my @filled = (
+	q{'global', 'player_scores', 'true', 'player_id', 'score', 'DESC', 'updated_at', 'row_number'},
+	q{'weekly:1', 'player_score_windows', $$window_key = 'weekly:1'$$, 'player_id', 'score', 'DESC', 'updated_at', 'row_number'});
+
+# Each function equals its query, in one snapshot; the boards are those of fill(), or
+# arguments of lbt.queries().  The functions are answered by the "index" alone, by a
+# "query" alone, or by "any".
 sub same_by
 {
 	my ($node, $db, $how, $what, @boards) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	my $by = { index => 'false', query => 'true', any => 'NULL' }->{$how};
 
-	wait_ready($node, $db) if $how eq 'index';
-	return is(
-		$node->safe_psql($db,
-			join ';', map { "SELECT * FROM lbt.differences($_, query_reads => $by)" }
-			  @boards ? @boards : @filled),
-		'', "$what: functions equal their queries, by $how");
+	return fail("$what: boards are ready") if $how eq 'index' && !boards_ready($node, $db);
+	@boards = @filled unless @boards;
+	my ($index, $queries) = reads($node, $db);
+	my $differences = $node->safe_psql($db, join "\n", 'SET jit = off;', map {
+			"SELECT query || ' WHERE g IS DISTINCT FROM w LIMIT 5' FROM lbt.queries($_) \\gexec" } @boards);
+	my ($index_after, $queries_after) = reads($node, $db);
+	my $by = join ' and ', ($index_after > $index ? 'index' : ()), ($queries_after > $queries ? 'query' : ());
+
+	is($differences, '', "$what: functions equal their queries");
+	return $how eq 'any' ? isnt($by, '', "$what: there were reads") : is($by, $how, "$what: by the $how");
 }
 
 # The same on a standby that follows, and by the index.
@@ -95,22 +117,40 @@ sub verified
 
 	for my $node (@nodes)
 	{
-		wait_ready($node, 'postgres');
+		boards_ready($node, 'postgres');
 		is($node->safe_psql('postgres', 'SELECT * FROM lb_verify_key()'),
 			'', "$what: lb_verify() on " . $node->name);
 	}
 	return;
 }
 
-# Kill a process of a server like the kernel does when memory is short.
-sub kill_process
+# Kill a process, and with it its server.  Wait until it accepts connections again; a
+# startup process takes the server down for good, which is then started.
+sub crash
 {
 	my ($node, $type) = @_;
+	my $postmaster = $node->{_pid};
 	my $pid = $node->safe_psql('postgres',
 		"SELECT pid FROM pg_stat_activity WHERE backend_type = '$type' LIMIT 1");
 
 	die "there is no $type" if $pid eq '';
 	kill 'KILL', $pid;
+	if ($type eq 'startup')
+	{
+		for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
+		{
+			last unless kill 0, $postmaster;
+			select undef, undef, undef, 0.1;
+		}
+		$node->{_pid} = undef;
+		$node->start;
+	}
+	else
+	{
+		$node->poll_query_until('postgres', "SELECT pg_postmaster_start_time() IS NOT NULL
+			AND NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $pid)")
+		  or die 'the server does not come back';
+	}
 	return;
 }
 
