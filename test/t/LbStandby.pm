@@ -40,7 +40,7 @@ sub install_oracle
 sub caught_up
 {
 	my ($primary, $standby) = @_;
-	my $lsn = $primary->lsn('insert');
+	my $lsn = $primary->lsn('flush');
 
 	$standby->poll_query_until('postgres', "SELECT pg_last_wal_replay_lsn() >= '$lsn'")
 	  or die 'replay has not come to ' . $lsn;
