@@ -288,6 +288,7 @@ typedef struct LbFeed
 								 * since the server has started */
 	pg_atomic_uint32 state;		/* LbFeedState, of a standby */
 	pg_atomic_uint64 state_since;	/* TimestampTz */
+	pg_atomic_uint32 anew;		/* how often a standby has begun to follow */
 	pg_atomic_uint64 messages;	/* written, or replayed */
 	pg_atomic_uint64 bytes;
 	slock_t		mutex;			/* of all below */

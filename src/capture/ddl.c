@@ -519,19 +519,46 @@ read_trigger(Oid trigger, Snapshot snapshot, TriggerFacts *facts)
 }
 
 /*
- * A capture trigger was altered or is dropped.  On a partition it is a clone:
+ * The table of a capture trigger.  On a partition the trigger is a clone:
  * follow it to the table that it was cloned from, even if the partition does
  * not belong to that table any more (DETACH).
  */
-static void
-capture_altered(TriggerFacts facts)
+static Oid
+captured_table(TriggerFacts facts)
 {
 	TriggerFacts parent;
 
 	while (OidIsValid(facts.parent) &&
 		   read_trigger(facts.parent, SnapshotSelf, &parent))
 		facts = parent;
-	(void) source_altered(facts.table, 0);
+	return facts.table;
+}
+
+/* A capture trigger was altered or is dropped. */
+static void
+capture_altered(TriggerFacts facts)
+{
+	(void) source_altered(captured_table(facts), 0);
+}
+
+/*
+ * A table has become a partition.  If it is unlogged, standbys must not keep
+ * boards of its table: they cannot read it, and a promotion empties it.
+ */
+static void
+partition_comes(TriggerFacts facts)
+{
+	Relation	part = relation_open(facts.table, AccessShareLock);
+	bool		unlogged = !RelationNeedsWAL(part);
+	LbDefinition **defns;
+	int			n;
+
+	relation_close(part, AccessShareLock);
+	if (!unlogged)
+		return;
+	n = lb_defns_on(captured_table(facts), &defns);
+	for (int i = 0; i < n; i++)
+		lb_xact_make_defn(defns[i])->unfed = true;
 }
 
 /* A trigger was altered or is dropped. */
@@ -590,6 +617,8 @@ trigger_created(Oid trigger)
 		altered = facts.function == capture ||
 			(read_trigger(trigger, NULL, &replaced) &&
 			 replaced.function == capture);
+	if (OidIsValid(facts.parent) && facts.function == capture)
+		partition_comes(facts);
 	if (altered)
 		capture_altered(facts);
 	else if (lb_is_distributed_table(facts.table))

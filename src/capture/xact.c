@@ -313,7 +313,8 @@ static void
 emit_definition(const LbXactDefn *xdefn)
 {
 	const LbDefinition *defn = &xdefn->defn;
-	bool		unknown = xdefn->unknown || xdefn->ntruncates > 0 ||
+	bool		unknown = xdefn->unknown || xdefn->unfed ||
+		xdefn->ntruncates > 0 ||
 		(xdefn->needed && xdefn->ref.shared == NULL);
 
 	if (unknown)
@@ -345,7 +346,7 @@ emit_ddl(void)
 				lb_emit_unknown(LB_FEED_CATALOG, op->relation, 0);
 				break;
 			case LB_DDL_DATABASE_DROPPED:
-				lb_emit_unknown(LB_FEED_DATABASE, op->relation, 0);
+				lb_emit_unknown(LB_FEED_DATABASE, InvalidOid, 0);
 				break;
 		}
 	}

@@ -92,6 +92,7 @@ typedef struct LbXactDefn
 	bool		needed;			/* has changes to publish */
 	bool		counted;		/* in shared's nunknown */
 	bool		negative_zero;	/* it has written a -0 */
+	bool		unfed;			/* unknown to standbys alone */
 	LbSharedRef ref;			/* set at PRE_COMMIT */
 	LbDefinition defn;			/* a copy; its pointers may be stale */
 } LbXactDefn;

@@ -13,6 +13,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "access/xloginsert.h"
 #include "miscadmin.h"
@@ -95,6 +96,9 @@ begin(LbFeedKind kind)
 {
 	LbFeedHeader header = {.kind = kind,.database = MyDatabaseId};
 
+	/* Another PRE_COMMIT callback may have written in a subtransaction. */
+	if (kind == LB_FEED_UNKNOWN)
+		header.xid = GetTopTransactionIdIfAny();
 	if (message.begun && message.kind == kind)
 		return;
 	lb_emit_end();

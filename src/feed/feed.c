@@ -53,6 +53,7 @@ shmem_startup(void)
 		pg_atomic_init_u64(&feed->since, 0);
 		pg_atomic_init_u32(&feed->state, LB_STALE);
 		pg_atomic_init_u64(&feed->state_since, (uint64) GetCurrentTimestamp());
+		pg_atomic_init_u32(&feed->anew, 0);
 		pg_atomic_init_u64(&feed->messages, 0);
 		pg_atomic_init_u64(&feed->bytes, 0);
 		SpinLockInit(&feed->mutex);

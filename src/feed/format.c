@@ -5,7 +5,7 @@
  *
  *	message		version, kind, and
  *	  CHANGES	database, boards
- *	  UNKNOWN	database, scopes
+ *	  UNKNOWN	database, xid, scopes
  *	  HELLO		since
  *	board		BOARD, catalog, id, fingerprint, flags, stride, length of
  *				value, value, off_board, entries, END
@@ -153,8 +153,11 @@ lb_feed_begin(LbFeedWriter *w, uint8 *data, Size room,
 	switch (header->kind)
 	{
 		case LB_FEED_CHANGES:
+			put_number(w, header->database);
+			break;
 		case LB_FEED_UNKNOWN:
 			put_number(w, header->database);
+			put_number(w, header->xid);
 			break;
 		case LB_FEED_HELLO:
 			put_fixed(w, header->since, 8);
@@ -267,8 +270,10 @@ lb_feed_read(LbFeedReader *r, const uint8 *data, Size size,
 	switch (kind)
 	{
 		case LB_FEED_CHANGES:
-		case LB_FEED_UNKNOWN:
 			return read_uint32(r, &header->database);
+		case LB_FEED_UNKNOWN:
+			return read_uint32(r, &header->database) &&
+				read_uint32(r, &header->xid);
 		case LB_FEED_HELLO:
 			return read_fixed(r, 8, &header->since) && r->at == r->end;
 		case LB_FEED_BYE:

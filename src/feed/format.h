@@ -63,7 +63,7 @@ typedef enum LbFeedScope
 	LB_FEED_DEFINITION = 'D',	/* a catalog's OID and an id */
 	LB_FEED_SOURCE = 'S',		/* a table's OID */
 	LB_FEED_CATALOG = 'C',		/* a catalog's OID */
-	LB_FEED_DATABASE = 'A'		/* the message's */
+	LB_FEED_DATABASE = 'A'		/* nothing: some database was dropped */
 } LbFeedScope;
 
 typedef struct LbFeedUnknown
@@ -78,6 +78,8 @@ typedef struct LbFeedHeader
 {
 	LbFeedKind	kind;
 	uint32		database;		/* of CHANGES and UNKNOWN, else 0 */
+	uint32		xid;			/* of UNKNOWN, top-level; else 0.  CHANGES has
+								 * that of its record */
 	uint64		since;			/* HELLO: the full xid from which on it feeds,
 								 * or 0: since the server has started; else 0 */
 } LbFeedHeader;

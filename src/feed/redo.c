@@ -132,7 +132,10 @@ on_event(LbFeedEvent event, uint64 since)
 	LbFeedStep	step = lb_feed_step(old, event);
 
 	if (step.unknown)
+	{
 		take_all_offline(Max(since, lb_next_xid()));
+		(void) pg_atomic_fetch_add_u32(&lb_shared->feed.anew, 1);
+	}
 	set_state(step.state);
 	if (step.state == LB_STALE && old != LB_STALE)
 		take_all_offline(lb_next_xid());
@@ -367,9 +370,7 @@ count_all_unknown(LbInFlight *xact, const LbFeedUnknown *unknown, Oid database,
 		if ((unknown->scope == LB_FEED_SOURCE && here &&
 			 shared->source == unknown->oid) ||
 			(unknown->scope == LB_FEED_CATALOG && here &&
-			 shared->catalog == unknown->oid) ||
-			(unknown->scope == LB_FEED_DATABASE &&
-			 shared->database == unknown->oid))
+			 shared->catalog == unknown->oid))
 			count_unknown(xact, shared, xid);
 	}
 }
@@ -424,7 +425,7 @@ redo_transaction(LbFeedReader *reader, const LbFeedHeader *header,
 	LbInFlight *xact;
 	FullTransactionId full;
 
-	if (!TransactionIdIsValid(xid))
+	if (!TransactionIdIsNormal(xid))
 		return false;
 	xact = lb_inflight_find(xid, true);
 	if (xact == NULL)
@@ -484,7 +485,8 @@ redo_message(XLogReaderState *record)
 				/* All boards wait for HELLO, and for this transaction. */
 				if (feed_state() != LB_STALE)
 					ok = redo_transaction(&reader, &header,
-										  XLogRecGetXid(record));
+										  header.kind == LB_FEED_UNKNOWN ?
+										  header.xid : XLogRecGetXid(record));
 				break;
 			case LB_FEED_HELLO:
 				on_event(header.since == 0 ? LB_HELLO_LIFE : LB_HELLO_XID,

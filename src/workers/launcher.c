@@ -773,26 +773,6 @@ reload_settings(void)
 	limits_seen = 0;
 }
 
-/*
- * The server was a standby.  Databases may have what only a primary looks
- * after, and boards may have been refused because it was one.
- */
-static void
-promoted(void)
-{
-	dlist_iter	iter;
-
-	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
-	dlist_foreach(iter, &lb_shared->boards)
-	{
-		LbSharedBoard *shared = dlist_container(LbSharedBoard, node, iter.cur);
-
-		lb_request_build(shared, shared->generation, false);
-	}
-	LWLockRelease(&lb_shared->directory_lock);
-	lb_visit_all();
-}
-
 /* What only a primary does. */
 static long
 feed_and_tidy(void)
@@ -824,6 +804,7 @@ lb_launcher_main(Datum arg)
 	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
+	lb_worker_settings();
 
 	/* A crash of the launcher alone does not make captured changes unknown. */
 	if (pg_atomic_read_u64(&lb_shared->first_xid) == 0)
@@ -851,7 +832,7 @@ lb_launcher_main(Datum arg)
 		if (standby && !RecoveryInProgress())
 		{
 			standby = false;
-			promoted();
+			lb_visit_promoted();
 		}
 		sleep = standby ? follow_primary() : feed_and_tidy();
 		sleep = Min(sleep, lb_trim_histories());

@@ -19,6 +19,7 @@
 
 #include "boards/directory.h"
 #include "boards/shared.h"
+#include "boards/state.h"
 #include "feed/redo.h"
 #include "ledger/sweep.h"
 #include "workers/visits.h"
@@ -98,16 +99,17 @@ forget_dropped(void)
 void
 lb_visit_as_fed(void)
 {
-	static bool fed = false;
-	bool		was_fed = fed;
+	static uint32 begun = 0;
+	uint32		anew = pg_atomic_read_u32(&lb_shared->feed.anew);
 	Oid			wanted[LB_MAX_VISITS];
 	int			n = lb_take_visits(wanted);
-	bool		dropped = n > LB_MAX_VISITS;
+	bool		all = n > LB_MAX_VISITS || begun != anew;
+	bool		dropped = all;
 
-	fed = lb_feed_builds();
-	if (!fed)
+	if (!lb_feed_builds())
 		return;
-	for (int i = 0; i < n && n <= LB_MAX_VISITS; i++)
+	begun = anew;
+	for (int i = 0; i < Min(n, LB_MAX_VISITS); i++)
 	{
 		if (OidIsValid(wanted[i]))
 			lb_add_visit(wanted[i]);
@@ -116,6 +118,23 @@ lb_visit_as_fed(void)
 	}
 	if (dropped)
 		forget_dropped();
-	if (!was_fed || n > LB_MAX_VISITS)
+	if (all)
 		lb_visit_all();
+}
+
+void
+lb_visit_promoted(void)
+{
+	dlist_iter	iter;
+
+	forget_dropped();
+	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
+	dlist_foreach(iter, &lb_shared->boards)
+	{
+		LbSharedBoard *shared = dlist_container(LbSharedBoard, node, iter.cur);
+
+		lb_request_build(shared, shared->generation, false);
+	}
+	LWLockRelease(&lb_shared->directory_lock);
+	lb_visit_all();
 }

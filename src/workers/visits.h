@@ -25,6 +25,13 @@ extern void lb_add_visit(Oid database);
  */
 extern void lb_visit_as_fed(void);
 
+/*
+ * The server was a standby.  Databases may have what only a primary looks
+ * after, and boards may have been refused because it was one: visit all, and
+ * request builds of what is not ready.  Can raise.
+ */
+extern void lb_visit_promoted(void);
+
 /* The next one, InvalidOid if there is none; and take that off the list. */
 extern Oid	lb_next_visit(void);
 extern void lb_visit_begun(void);

@@ -22,7 +22,10 @@ $primary->start;
 fill($primary, 'postgres', 40);
 install_oracle($primary, 'postgres');
 $primary->safe_psql('postgres', 'CREATE TABLE other (x integer)');
-my $standby = standby_of($primary, 'standby');
+
+# A setting that is meant for users does not disturb our processes.
+$primary->safe_psql('postgres', q{ALTER ROLE CURRENT_USER SET default_transaction_isolation = 'read committed'});
+my $standby = standby_of($primary, 'standby', "default_transaction_isolation = 'serializable'");
 $standby->start;
 
 my $n = 0;
@@ -219,12 +222,23 @@ sub set_feed
 	return;
 }
 
+# Boards of a database that is dropped meanwhile are forgotten, those of a new one found.
+$primary->safe_psql('postgres', 'CREATE DATABASE gone');
+fill($primary, 'gone', 20);
+caught_up($primary, $standby);
+ok(boards_ready($standby, 'gone'), 'another database');
 set_feed('off', 'true');
 by_query('switched off');
 change();
+$primary->safe_psql('postgres', 'DROP DATABASE gone');
+$primary->safe_psql('postgres', 'CREATE DATABASE come');
+fill($primary, 'come', 20);
 by_query('switched off, changes');
 set_feed('on', 'false');
 builds_again('switched on');
+ok( $standby->poll_query_until('postgres', q{
+		SELECT string_agg(datname, ',' ORDER BY datname) = 'come,postgres' FROM lb_stat_memory WHERE used > 0 AND datname IS NOT NULL}),
+	'switched on: one database is forgotten, and another is found');
 change();
 follows_on('switched on, and then');
 

@@ -314,11 +314,27 @@ $primary->safe_psql('unlogged', q{
 	CREATE TABLE parted_a PARTITION OF parted FOR VALUES IN ('a');
 	CREATE UNLOGGED TABLE parted_b PARTITION OF parted FOR VALUES IN ('b');
 	INSERT INTO parted SELECT g, realm, g * 7 % 11 FROM generate_series(1, 30) g, unnest('{a,b}'::text[]) realm;
-	SELECT lb_create_board('realm', 'parted', 'player_id', board_column => 'realm')});
+	SELECT lb_create_board('realm', 'parted', 'player_id', board_column => 'realm');
+	CREATE TABLE later (player_id bigint PRIMARY KEY, score bigint) PARTITION BY RANGE (player_id);
+	CREATE TABLE later_logged PARTITION OF later FOR VALUES FROM (0) TO (100);
+	INSERT INTO later SELECT g, g FROM generate_series(1, 20) g;
+	SELECT lb_create_board('later', 'later')});
 ok(boards_ready($primary, 'unlogged'), 'unlogged: ready on the primary');
 $primary->safe_psql('unlogged', q{UPDATE sessions SET score = 100 WHERE player_id = 5; UPDATE parted SET score = 100 WHERE player_id = 5});
 caught_up($primary, $standby);
-is($standby->safe_psql('unlogged', 'SELECT DISTINCT state, reason FROM lb_stat_board'), 'offline|the table is unlogged, and the server a standby', 'unlogged: the reason');
+ok( $standby->poll_query_until('unlogged', q{SELECT state = 'ready' AND members = 20 FROM lb_stat_board WHERE board = 'later'}),
+	'unlogged: a board whose partitions are all logged');
+
+# It is empty when it comes, and it is lost in a promotion.
+my $builds_of_later = $primary->safe_psql('unlogged', q{SELECT build_seconds FROM lb_stat_board WHERE board = 'later'});
+$primary->safe_psql('unlogged', q{
+	CREATE UNLOGGED TABLE later_unlogged PARTITION OF later FOR VALUES FROM (100) TO (200);
+	INSERT INTO later SELECT g, g FROM generate_series(101, 110) g});
+caught_up($primary, $standby);
+ok( $standby->poll_query_until('unlogged', q{SELECT state = 'offline' FROM lb_stat_board WHERE board = 'later'}),
+	'unlogged: a partition has come');
+is($primary->safe_psql('unlogged', q{SELECT build_seconds FROM lb_stat_board WHERE board = 'later'}), $builds_of_later, 'unlogged: the primary builds nothing for that');
+is($standby->safe_psql('unlogged', q{SELECT DISTINCT state, reason FROM lb_stat_board WHERE board <> 'later'}), 'offline|the table is unlogged, and the server a standby', 'unlogged: the reason');
 is($standby->safe_psql('unlogged', q{SELECT lb_rank(5, 'realm:a'), lb_count('realm:a'), lb_count_between(100, NULL, 'realm:a')}), '1|30|1', 'unlogged: a partition that is not');
 for my $sql (q{lb_count('sessions')}, q{count(*) FROM sessions}, q{lb_count('realm:b')})
 {
@@ -369,8 +385,8 @@ same_by($standby, 'postgres', 'index', 'none is left');
 $standby->safe_psql('postgres', 'SELECT lb_rebuild()');
 same_by($standby, 'postgres', 'index', 'built when none is left');
 verified('promoted', $standby);
-ok($standby->poll_query_until('unlogged', q{SELECT count(*) = 2 AND bool_and(state = 'ready') FROM lb_stat_board JOIN lb_board USING (board)}), 'unlogged: boards of a primary');
-is($standby->safe_psql('unlogged', q{SELECT lb_count('sessions'), lb_count('realm:a'), lb_count('realm:b')}), '0|30|0', 'unlogged: empty after a promotion');
+ok($standby->poll_query_until('unlogged', q{SELECT count(*) = 3 AND bool_and(state = 'ready') FROM lb_stat_board JOIN lb_board USING (board)}), 'unlogged: boards of a primary');
+is($standby->safe_psql('unlogged', q{SELECT lb_count('sessions'), lb_count('realm:a'), lb_count('realm:b'), lb_count('later')}), '0|30|0|20', 'unlogged: empty after a promotion');
 is($standby->safe_psql('unlogged', 'SELECT * FROM lb_verify_key()'), '', 'unlogged: lb_verify()');
 
 $standby->stop;

@@ -355,12 +355,14 @@ test_other_messages(void)
 
 	header.kind = LB_FEED_UNKNOWN;
 	header.database = 5;
+	header.xid = 4000000000U;
 	lb_feed_begin(&w, data, sizeof(data), &header);
 	while (lb_feed_put_unknown(&w, &put[n % 4]))
 		n++;
 	REQUIRE(n > LB_FEED_ROOM / 20 && w.used <= sizeof(data));
 	REQUIRE(lb_feed_read(&r, data, w.used, &got));
-	REQUIRE(got.kind == LB_FEED_UNKNOWN && got.database == 5);
+	REQUIRE(got.kind == LB_FEED_UNKNOWN && got.database == 5 &&
+			got.xid == header.xid);
 	for (int i = 0; i < n; i++)
 	{
 		REQUIRE(lb_feed_next_unknown(&r, &unknown) == LB_FEED_NEXT);
