@@ -567,6 +567,7 @@ make_template()
 		show_output template.log
 }
 
+# run_tap FOLDER [PREPARE BINFILE]: its TAP files, with the binaries of an installation.
 run_tap()
 {
 	local name files=() lib
@@ -575,8 +576,8 @@ run_tap()
 		# shellcheck disable=SC2206  # it is a pattern
 		files+=("tree/test/$1/"$name*.pl)
 	done
-	prepare_install
-	BIN=$(cat bin)
+	"${2:-prepare_install}"
+	BIN=$(cat "${3:-bin}")
 	lib=$(dirname "$(dirname "$("$BIN/pg_config" --pgxs)")")
 	as_server mkdir -p tap
 	once template-made make_template
@@ -608,6 +609,8 @@ part_pause()
 		"${specs[@]}" ||
 		show_output pause/regression.diffs
 	check_server_log "$debug_server"
+	# What needs a standby
+	[ -n "${PAUSE:-}" ] || TAP='' run_tap pause/t prepare_debug_install debug-bin
 }
 
 build_clients()

@@ -5,7 +5,7 @@ use strict;
 use warnings;
 
 use Exporter 'import';
-use FindBin;
+use File::Basename;
 use LbTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -32,7 +32,7 @@ sub install_oracle
 {
 	my ($node, $db) = @_;
 
-	$node->safe_psql($db, "\\i $FindBin::RealBin/../lib/oracle.sql");
+	$node->safe_psql($db, '\\i ' . dirname(__FILE__) . '/../lib/oracle.sql');
 	return;
 }
 
