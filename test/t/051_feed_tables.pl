@@ -1,0 +1,114 @@
+# What happens to tables and databases on a primary, as a standby's boards see it: a table
+# that is unlogged for a while, partitions, rewrites, databases from templates, the
+# extension made again; and a standby that is promoted when it may have missed changes.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use LbStandby;
+use LbTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $primary = lb_node('primary', "autovacuum = off\nleaderboard.maintenance_interval = 0", allows_streaming => 1);
+$primary->start;
+fill($primary, 'postgres', 40);
+install_oracle($primary, 'postgres');
+$primary->safe_psql('postgres', q{
+	CREATE TABLE game (player_id bigint PRIMARY KEY, score bigint);
+	INSERT INTO game SELECT g, g % 10 FROM generate_series(1, 20) g;
+	SELECT lb_create_board('game', 'game');
+	CREATE TABLE parted (player_id bigint PRIMARY KEY, score bigint) PARTITION BY RANGE (player_id);
+	CREATE TABLE parted_a PARTITION OF parted FOR VALUES FROM (0) TO (20);
+	CREATE TABLE parted_b PARTITION OF parted FOR VALUES FROM (20) TO (40);
+	INSERT INTO parted SELECT g, g * 7 % 11 FROM generate_series(1, 39) g;
+	SELECT lb_create_board('parted', 'parted')});
+my $standby = standby_of($primary, 'standby');
+my $game = q{'game', 'game', 'true', 'player_id', 'score', 'DESC', NULL, 'row_number'};
+my $parted = $game =~ s/game/parted/gr;
+$standby->start;
+same($primary, $standby, 'at first', $game, $parted);
+
+# Statements of the primary, each a transaction of its own
+sub run
+{
+	my ($db, @statements) = @_;
+
+	$primary->safe_psql($db, $_) for @statements;
+	caught_up($primary, $standby);
+	return;
+}
+
+# Nothing tells a standby of changes to a table that is unlogged.
+run('postgres', 'ALTER TABLE game SET UNLOGGED', 'ALTER TABLE parted_a SET UNLOGGED',
+	'UPDATE game SET score = score + player_id % 4', 'UPDATE parted SET score = score + player_id % 4');
+is($standby->safe_psql('postgres', q{SELECT DISTINCT state, reason FROM lb_stat_board WHERE board IN ('game', 'parted')}),
+	'offline|the table is unlogged, and the server a standby', 'unlogged');
+run('postgres', 'ALTER TABLE game SET LOGGED', 'ALTER TABLE parted_a SET LOGGED');
+same_by($standby, 'postgres', 'any', 'logged again, at once', $game, $parted);
+same($primary, $standby, 'logged again', $game, $parted);
+
+for (
+	[ 'attached', 'CREATE TABLE parted_c (player_id bigint PRIMARY KEY, score bigint)', 'INSERT INTO parted_c SELECT g, g % 3 FROM generate_series(40, 50) g',
+		'ALTER TABLE parted ATTACH PARTITION parted_c FOR VALUES FROM (40) TO (60)' ],
+	[ 'detached', 'ALTER TABLE parted DETACH PARTITION parted_b', 'UPDATE parted_b SET score = 100' ],
+	[ 'attached again', 'ALTER TABLE parted ATTACH PARTITION parted_b FOR VALUES FROM (20) TO (40)' ],
+	[ 'detached beside writers', 'ALTER TABLE parted DETACH PARTITION parted_b CONCURRENTLY', 'UPDATE parted_b SET score = 50' ],
+	[ 'dropped', 'DROP TABLE parted_c', 'UPDATE parted SET score = score + 1' ],
+	[ 'truncated', 'TRUNCATE parted_a', 'INSERT INTO parted VALUES (3, 3)' ])
+{
+	my ($what, @statements) = @$_;
+
+	run('postgres', @statements);
+	same($primary, $standby, "partition $what", $parted);
+}
+run('postgres', 'VACUUM FULL game', 'CLUSTER game USING game_pkey', 'UPDATE game SET score = 5 WHERE player_id = 4', 'REINDEX TABLE game');
+same($primary, $standby, 'rewritten', $game);
+
+# Databases
+sub database
+{
+	my ($db, $what) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+
+	right($standby, $db, "$what, at once");
+	ok(boards_ready($standby, $db), "$what: boards are ready");
+	right($standby, $db, $what);
+	return is($standby->safe_psql($db, 'SELECT * FROM lb_verify_key()'), '', "$what: lb_verify()");
+}
+
+my $update = 'UPDATE player_scores SET score = score + player_id % 3';
+run('postgres', 'CREATE DATABASE two');
+fill($primary, 'two', 30);
+wait_ready($primary, 'two');
+run('postgres', 'CREATE DATABASE three TEMPLATE two STRATEGY wal_log', 'CREATE DATABASE four TEMPLATE two STRATEGY file_copy');
+run($_, $update) for 'three', 'four';
+database($_, "database $_") for 'two', 'three', 'four';
+run('postgres', 'ALTER DATABASE three RENAME TO trois');
+run('trois', $update);
+database('trois', 'database renamed');
+run('two', 'DROP EXTENSION leaderboard CASCADE', 'DROP TABLE player_scores, player_score_windows');
+fill($primary, 'two', 33);
+caught_up($primary, $standby);
+database('two', 'extension made again');
+verified('tables and databases', $primary, $standby);
+
+# The primary has lost its library, and then the standby takes over.
+$primary->append_conf('postgresql.conf', "shared_preload_libraries = ''");
+$primary->restart;
+run('postgres', 'UPDATE game SET score = score + player_id % 3', 'UPDATE player_scores SET score = score + player_id % 7');
+$primary->stop;
+same_by($standby, 'postgres', 'query', 'changes are missing', $game);
+$standby->promote;
+same_by($standby, 'postgres', 'any', 'promoted when changes are missing', $game);
+ok($standby->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()'), 'promoted when changes are missing: a primary');
+same_by($standby, 'postgres', 'index', 'promoted when changes are missing, and built', $game);
+verified('promoted when changes are missing', $standby);
+
+$standby->stop;
+unlike(slurp_file($_->logfile), qr/PANIC|TRAP:|terminated by signal|did not hold/, 'nothing bad in the log of ' . $_->name)
+  for $primary, $standby;
+done_testing();
