@@ -52,6 +52,26 @@ $archived->poll_query_until('postgres', "SELECT pg_last_wal_replay_lsn() >= '$ls
 same_by($archived, 'postgres', 'index', 'archive');
 my $archived_builds = builds($archived);
 
+# Recovery to a point in time pauses there, and goes on as a primary.
+my $sums = 'SELECT count(*), sum(player_id * score) FROM player_scores';
+my $then = $old->safe_psql('postgres', $sums);
+my $point = $old->safe_psql('postgres', q{SELECT pg_create_restore_point('then')});
+archive_all($old);
+ok($old->poll_query_until('postgres', "SELECT last_archived_wal >= pg_walfile_name('$point') FROM pg_stat_archiver"), 'WAL is archived');
+my $pitr = PostgreSQL::Test::Cluster->new('pitr');
+$pitr->init_from_backup($old, 'archived', has_restoring => 1, standby => 0);
+$pitr->append_conf('postgresql.conf', "recovery_target_name = 'then'\nrecovery_target_action = pause\narchive_mode = off");
+$pitr->start;
+ok($pitr->poll_query_until('postgres', q{SELECT pg_get_wal_replay_pause_state() = 'paused'}), 'recovery to a point in time: paused');
+same_by($pitr, 'postgres', 'index', 'recovery to a point in time: paused');
+is($pitr->safe_psql('postgres', $sums), $then, 'recovery to a point in time: the rows');
+$pitr->safe_psql('postgres', 'SELECT pg_wal_replay_resume()');
+ok($pitr->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()'), 'recovery to a point in time: a primary');
+$pitr->safe_psql('postgres', 'UPDATE player_scores SET score = score + player_id % 3');
+same_by($pitr, 'postgres', 'index', 'recovery to a point in time: goes on');
+verified('recovery to a point in time', $pitr);
+$pitr->stop;
+
 #
 # A commit with remote_apply returns when a standby has it in its index.
 #
@@ -223,7 +243,7 @@ same($old, $cascaded, 'switchover, cascaded');
 verified('switchover', $old, $new, $cascaded);
 
 $_->stop for $cascaded, $new, $old;
-for my $node ($old, $new, $cascaded, $archived)
+for my $node ($old, $new, $cascaded, $archived, $pitr)
 {
 	unlike(slurp_file($node->logfile), qr/PANIC|TRAP:|terminated by signal|did not hold/, 'nothing bad in the log of ' . $node->name);
 }
