@@ -306,6 +306,12 @@ for my $how ('restart', 'immediate', 'startup', 'client backend', 'leaderboard l
 		$reader->{run}->kill_kill;
 	}
 	change();
+	if ($how eq 'restart' || $how eq 'client backend')
+	{
+		# It has not kept what the prepared transaction has changed.
+		caught_up($primary, $standby);
+		is($standby->safe_psql('postgres', q{SELECT lb_wait_ready('2 s')}), 'f', "$what: no build beside a prepared transaction");
+	}
 	$primary->safe_psql('postgres', q{COMMIT PREPARED 'p'});
 	follows($what);
 	change();

@@ -274,6 +274,7 @@ $primary->safe_psql('postgres', 'INSERT INTO large SELECT g, g * 31 % 1000 FROM 
 caught_up($primary, $standby);
 is($standby->safe_psql('postgres', $large), 't|t|t', '300,000 rows');
 boards_ready($standby, 'postgres');
+isnt(builds($standby), $built, '300,000 rows: the board was built');
 is($standby->safe_psql('postgres', $large), 't|t|t', '300,000 rows, built');
 verified('transactions', $primary, $standby);
 
@@ -374,7 +375,11 @@ $primary->stop;
 $standby->promote;
 same_by($standby, 'postgres', 'index', 'promoted');
 ok($standby->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()'), 'promoted: it is a primary');
-$standby->safe_psql('postgres', "COMMIT PREPARED 'q7'; ROLLBACK PREPARED 'q8'; UPDATE player_scores SET score = score + 1 WHERE player_id IN (7, 8)");
+my $settled = q{SELECT changes FROM lb_stat_board WHERE board = 'global'};
+my $changes = $standby->safe_psql('postgres', $settled);
+$standby->safe_psql('postgres', "COMMIT PREPARED 'q7'");
+ok($standby->poll_query_until('postgres', "SELECT ($settled) = $changes + 1"), 'promoted: what was prepared is settled');
+$standby->safe_psql('postgres', "ROLLBACK PREPARED 'q8'; UPDATE player_scores SET score = score + 1 WHERE player_id IN (7, 8)");
 same_by($standby, 'postgres', 'index', 'prepared transactions end after a promotion');
 
 # What they have changed before the promotion is not known to a build.
