@@ -88,17 +88,18 @@ $primary->restart;
 wait_ready($primary, 'postgres');
 answers($primary, $new, 'board', 'preloaded again');
 
-# A standby has no boards.  A session, its prepared statement and its cursor go on
-# when it is promoted.
+# A standby has boards of its own.  A session, its prepared statement and its cursor go
+# on when it is promoted.
 $primary->backup('backup');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'backup', has_streaming => 1);
 $standby->start;
 $primary->wait_for_catchup($standby);
+ok($standby->poll_query_until('postgres', "SELECT lb_wait_ready('100 ms')"), 'standby: its boards are ready');
 $session = $standby->background_psql('postgres', on_error_stop => 0, timeout => 60);
 $old->("SET plan_cache_mode = force_generic_plan; PREPARE q AS $query");
-answers($standby, $old, 'plain', 'standby');
-answers($standby, $old, 'plain', 'standby, prepared', 'EXECUTE q');
+answers($standby, $old, 'board', 'standby');
+answers($standby, $old, 'board', 'standby, prepared', 'EXECUTE q');
 $old->("BEGIN ISOLATION LEVEL REPEATABLE READ; DECLARE c SCROLL CURSOR FOR $query");
 my $before = $old->('FETCH c');
 $primary->stop;
