@@ -122,7 +122,7 @@ wal()
 	"$BIN/pgbench" -n -M prepared -c 1 -t 1000 -f few.sql >/dev/null 2>&1
 	before=$(sql -Atc 'SELECT pg_current_wal_insert_lsn()')
 	"$BIN/pgbench" -n -M prepared -c 1 -t $n -f few.sql >/dev/null 2>&1
-	sql -Atc "SELECT (pg_current_wal_insert_lsn() - '$before') / $n"
+	sql -Atc "SELECT ((pg_current_wal_insert_lsn() - '$before') / $n)::int"
 }
 
 # replayed SERVER: seconds of the replay of what it has received since it was
@@ -173,8 +173,8 @@ replays()
 
 	[ $(($1 % 2)) = 0 ] || order='plain standby'
 	pause
-	"$BIN/pgbench" -n -M prepared -c 4 -j 2 -t $((recorded / 4)) -f write.sql \
-		>/dev/null 2>&1
+	PGOPTIONS='-c synchronous_commit=off' "$BIN/pgbench" -n -M prepared -c 4 -j 2 \
+		-t $((recorded / 4)) -f write.sql >/dev/null 2>&1
 	received
 	for server in $order; do
 		declare -g "speed_$server[$1]=$(quotient "$recorded" "$(replayed $server)")"
