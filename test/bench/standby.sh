@@ -177,7 +177,7 @@ replays()
 		-t $((recorded / 4)) -f write.sql >/dev/null 2>&1
 	received
 	for server in $order; do
-		declare -g "speed_$server[$1]=$(quotient "$recorded" "$(replayed $server)")"
+		declare -g "speed_${server}[$1]=$(quotient "$recorded" "$(replayed "$server")")"
 	done
 }
 
@@ -204,6 +204,7 @@ loaded_reads()
 say "ranks on the standby"
 turns "rank,row reads" "loadedrank,loadedrow loaded_reads"
 say "replay of $recorded updates"
+# shellcheck disable=SC2034 # ratio_row reads them
 speed_standby=() speed_plain=()
 for ((i = 0; i < rounds; i++)); do
 	replays $i
