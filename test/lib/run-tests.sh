@@ -1049,7 +1049,7 @@ part_planted()
 		as_server make -s -C build-planted -f ../tree/Makefile -j"$jobs" \
 			PG_CONFIG="$BIN/pg_config" with_llvm=no \
 			COPT="-DLB_PAUSE_POINTS -DLB_PLANT_BUG=$n" install
-		if [ $n = 0 ]; then
+		if [ "$n" = 0 ]; then
 			server_settings | server_init "$WORK/planted"
 			server_start "$WORK/planted"
 			prepare_oracle
