@@ -22,7 +22,7 @@ size=${SIZE:-10000000}
 rounds=${ROUNDS:-5}
 seconds=6
 # Updates that are recorded for a replay.
-recorded=200000
+recorded=1000000
 out=$(realpath -m "${OUT:-$TREE/docs/performance.md}")
 command="make bench-standby${SIZE:+ SIZE=$SIZE}${ROUNDS:+ ROUNDS=$ROUNDS}"
 
