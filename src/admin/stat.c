@@ -291,11 +291,11 @@ describe(const LbDefinition *defn, LbSharedBoard *shared, DefRow *row)
 		row->state = LB_BUILDING;	/* recorded, and not asked for yet */
 	if (!lb_feed_answers(defn) || (row->distributed && RecoveryInProgress()))
 	{
+		strlcpy(row->reason, row->distributed ? "the server is a standby" :
+				lb_is_unlogged(defn) ? LB_UNLOGGED_REASON : LB_MISSED_REASON,
+				LB_MAX_REASON);
 		row->distributed = false;
 		row->state = LB_OFFLINE;
-		strlcpy(row->reason, lb_is_unlogged(defn) ?
-				"the table is unlogged, and the server a standby" :
-				"the standby may have missed changes", LB_MAX_REASON);
 	}
 }
 

@@ -476,7 +476,7 @@ verify_defn(ReturnSetInfo *rsinfo, bool as_text, LbDefinition *defn,
 	}
 	else if (!lb_feed_answers(defn))
 		report(&v, defn->name, NULL,
-			   "the board is not used: the standby may have missed changes");
+			   "the board is not used: " LB_MISSED_REASON);
 	else
 		compare_now(&v, only);
 	put_reports(&v);

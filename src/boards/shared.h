@@ -249,6 +249,13 @@ typedef struct LbSharedBoard
 	LbStripe	stripes[LB_STRIPES];
 } LbSharedBoard;
 
+/* A definition, which is gone once its generation has changed. */
+typedef struct LbSharedRef
+{
+	LbSharedBoard *shared;		/* NULL: not attached */
+	uint64		generation;
+} LbSharedRef;
+
 #define LB_BOARD_ORDER 1
 
 StaticAssertDecl(sizeof(LbLiveBoard) <= LB_CHUNK_SIZE << LB_BOARD_ORDER,

@@ -60,28 +60,37 @@ encode_near_end(const LbColumn *column, Datum value, int64 *key, int n)
 	return more;
 }
 
-/*
- * Note that the board has had a -0, if the row has one in a column of rank_by.
- * Returns false if the board is not in shared memory.
- */
-static pg_noinline bool
-note_negative_zero(LbDefinition *defn, TupleTableSlot *slot)
+/* Whether a row has a -0 in a column of rank_by. */
+static bool
+has_negative_zero(const LbDefinition *defn, TupleTableSlot *slot)
 {
 	for (int i = 0; i < defn->nrank_by; i++)
 	{
 		const LbColumn *column = &defn->columns[i];
 		bool		isnull;
 		Datum		value = slot_getattr(slot, column->attno, &isnull);
-		LbSharedBoard *shared;
 
-		if (!lb_is_negative_zero(column, value))
-			continue;
-		shared = lb_shared_board_attach(defn, false);
-		if (shared != NULL)
-			shared->negative_zero = true;
-		return shared != NULL;
+		if (!isnull && lb_is_negative_zero(column, value))
+			return true;
 	}
-	return true;
+	return false;
+}
+
+/*
+ * Note that the board has had a -0, if the row has one.  Returns false if the
+ * board is not in shared memory.
+ */
+static pg_noinline bool
+note_negative_zero(LbDefinition *defn, TupleTableSlot *slot)
+{
+	LbSharedBoard *shared;
+
+	if (!has_negative_zero(defn, slot))
+		return true;
+	shared = lb_shared_board_attach(defn, false);
+	if (shared != NULL)
+		shared->negative_zero = true;
+	return shared != NULL;
 }
 
 /*
@@ -177,24 +186,6 @@ inserting_command(HeapTupleHeader tuple)
 	return HeapTupleHeaderGetCmin(tuple);
 }
 
-/*
- * A -0 may have the words of the 0 before it, and then the row has no change.
- * Standbys are told of it all the same.
- */
-static pg_noinline void
-note_zero_for_standbys(LbDefinition *defn, TupleTableSlot *slot)
-{
-	for (int i = 0; i < defn->nrank_by; i++)
-	{
-		const LbColumn *column = &defn->columns[i];
-		bool		isnull;
-		Datum		value = slot_getattr(slot, column->attno, &isnull);
-
-		if (!isnull && lb_is_negative_zero(column, value))
-			lb_xact_make_defn(defn)->negative_zero = true;
-	}
-}
-
 static void
 capture_row(LbDefinition *defn, TriggerData *trigger)
 {
@@ -214,8 +205,14 @@ capture_row(LbDefinition *defn, TriggerData *trigger)
 	}
 	read_row(defn, inserted ? NULL : trigger->tg_trigslot, &old);
 	read_row(defn, newslot, &new);
-	if (unlikely(defn->signed_zeros) && newslot != NULL)
-		note_zero_for_standbys(defn, newslot);
+
+	/*
+	 * A -0 has the words of the 0 that it may replace, and then the row has
+	 * no change.  Standbys are told of it all the same.
+	 */
+	if (unlikely(defn->signed_zeros) && newslot != NULL &&
+		has_negative_zero(defn, newslot))
+		lb_xact_make_defn(defn)->negative_zero = true;
 	if (old.state == LB_NO_KEY || new.state == LB_NO_KEY)
 	{
 		lb_xact_set_unknown(defn, lb_no_key_reason);

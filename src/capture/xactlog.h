@@ -66,13 +66,6 @@ extern void lb_xact_table_add(LbXactTable *table, LbXactLink *link);
 /* Remove the newest element.  Never raises. */
 extern void lb_xact_table_pop(LbXactTable *table, LbXactLink *link);
 
-/* An entry of the directory, which is gone once its generation has changed. */
-typedef struct LbSharedRef
-{
-	LbSharedBoard *shared;		/* NULL: not attached */
-	uint64		generation;
-} LbSharedRef;
-
 /* The transaction's record of one definition. */
 typedef struct LbXactDefn
 {

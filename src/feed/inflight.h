@@ -27,11 +27,7 @@ typedef struct LbInFlight
 	LbPublication **pubs;
 	int			ncounted;		/* definitions in whose nunknown it counts */
 	int			maxcounted;
-	struct
-	{
-		LbSharedBoard *shared;
-		uint64		generation;
-	}		   *counted;
+	LbSharedRef *counted;
 } LbInFlight;
 
 /* The transaction, or NULL; with create it is made.  NULL: no memory. */

@@ -305,7 +305,10 @@ redo_board(LbFeedReader *reader, const LbFeedHeader *header,
 	LbSharedBoard *shared = find_definition(header->database, board->catalog,
 											(int32) board->id, &generation);
 
-	/* Who enters it later notes this transaction: create_shared(). */
+	/*
+	 * The process that enters it later notes this transaction:
+	 * create_shared().
+	 */
 	if (shared == NULL)
 		return skip_entries(reader);
 

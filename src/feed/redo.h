@@ -10,6 +10,10 @@
 
 #include "boards/definition.h"
 
+/* Why a standby does not use the boards of a table. */
+#define LB_MISSED_REASON "the standby may have missed changes"
+#define LB_UNLOGGED_REASON "the table is unlogged, and the server a standby"
+
 /* Wrap PostgreSQL's redo routines; from _PG_init. */
 extern void lb_redo_init(void);
 

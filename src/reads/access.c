@@ -117,8 +117,7 @@ cause_before_index(const LbAccess *a, Snapshot snapshot)
 	{
 		if (offline_is_error(a))
 			offline_error(defn, lb_is_unlogged(defn) ?
-						  "the table is unlogged, and the server a standby" :
-						  "the standby may have missed changes");
+						  LB_UNLOGGED_REASON : LB_MISSED_REASON);
 		return LB_CAUSE_RECOVERY;
 	}
 

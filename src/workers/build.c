@@ -245,8 +245,7 @@ resolve_source(LbBuild *build, Oid source)
 	}
 	lb_pause("resolved");
 	if (lb_is_unlogged(defn) && RecoveryInProgress())
-		return give_up(build, "the table is unlogged, and the server a standby",
-					   false);
+		return give_up(build, LB_UNLOGGED_REASON, false);
 	if (defn->problem != NULL || !defn->captured)
 	{
 		lb_take_offline(build->shared, build->generation,

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * visits.c
- *	  Databases that a worker is to visit, to enter the boards recorded there.
+ *	  Databases that a worker is to visit, to enter their boards.
  *
  *-------------------------------------------------------------------------
  */
