@@ -11,7 +11,6 @@
 #include "catalog/pg_database.h"
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
-#include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "utils/guc.h"
 #include "utils/timestamp.h"
@@ -65,22 +64,54 @@ lb_yield_for(const Oid *tables, int n)
 	nyield_for = n;
 }
 
+/* Whether a lock is one that the worker yields for, and a process waits for it. */
+static bool
+is_awaited(const LockInstanceData *lock)
+{
+	if (lock->waitLockMode == NoLock ||
+		lock->locktag.locktag_type != LOCKTAG_RELATION ||
+		lock->locktag.locktag_field1 != MyDatabaseId)
+		return false;
+	for (int i = 0; i < nyield_for; i++)
+	{
+		if (lock->locktag.locktag_field2 == yield_for[i])
+			return true;
+	}
+	return false;
+}
+
 /*
  * Whether the startup process waits for a lock on one of the tables.  It would
- * wait for max_standby_streaming_delay, and replay nothing meanwhile.  We hold
- * AccessShareLock; a lock that is not ours yet is not had before the one that
- * is waited for.
+ * wait for max_standby_streaming_delay, and replay nothing meanwhile.  On a
+ * standby no other process asks for a lock that conflicts with ours.
+ *
+ * Whether we get another lock on the table tells nothing: from PostgreSQL 17
+ * on, a process gets it ahead of one that waits for the process's own locks.
+ * A table with locks of the fast path only has none that is awaited, so
+ * mostly the locks of all processes need not be listed.
  */
 static bool
 replay_waits(void)
 {
-	for (int i = 0; i < nyield_for; i++)
+	LockData   *data;
+	bool		waits = false;
+	int			requested = 0;
+
+	for (int i = 0; i < nyield_for && requested == 0; i++)
 	{
-		if (!ConditionalLockRelationOid(yield_for[i], RowShareLock))
-			return true;
-		UnlockRelationOid(yield_for[i], RowShareLock);
+		LOCKTAG		tag;
+
+		SET_LOCKTAG_RELATION(tag, MyDatabaseId, yield_for[i]);
+		requested = LockWaiterCount(&tag);
 	}
-	return false;
+	if (requested == 0)
+		return false;
+	data = GetLockStatusData();
+	for (int i = 0; i < data->nelements && !waits; i++)
+		waits = is_awaited(&data->locks[i]);
+	pfree(data->locks);
+	pfree(data);
+	return waits;
 }
 
 bool
