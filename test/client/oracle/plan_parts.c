@@ -25,7 +25,7 @@ key_column(const Table *t, int i)
 {
 	int			nties = t->ties_unranked ? 0 : t->nties;
 
-	return i == 0 ? &t->score : i <= nties ? &t->ties[i - 1] :
+	return i < 1 ? &t->score : i <= nties ? &t->ties[i - 1] :
 		&t->members[i - 1 - nties];
 }
 
