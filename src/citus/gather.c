@@ -38,6 +38,7 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
+#include "parser/parse_relation.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/builtins.h"
@@ -457,6 +458,10 @@ stay_here(Query *query)
 	rte->inFromCl = true;
 	table_close(rel, NoLock);
 	query->rtable = lappend(query->rtable, rte);
+#if PG_VERSION_NUM >= 160000
+	/* An entry of a relation has one, also without a permission to check. */
+	(void) addRTEPermissionInfo(&query->rteperminfos, rte);
+#endif
 	item->rtindex = list_length(query->rtable);
 	query->jointree->fromlist = lappend(query->jointree->fromlist, item);
 	oid = (Expr *) makeVar(item->rtindex, Anum_pg_am_oid, OIDOID, -1,
