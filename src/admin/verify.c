@@ -46,6 +46,7 @@
 #include "reads/access_lock.h"
 #include "reads/text.h"
 #include "util/compat.h"
+#include "util/pause.h"
 #include "workers/table_scan.h"
 
 PG_FUNCTION_INFO_V1(lb_verify);
@@ -358,6 +359,7 @@ compare(Verify *v, const LbTarget *only, LOCKMODE lockmode)
 		(void) find_all_inheritors(defn->source, lockmode, NULL);
 	PushActiveSnapshot(GetLatestSnapshot());
 	v->snapshot = GetActiveSnapshot();
+	lb_pause("verify");
 	sort = lb_sort_rows(defn, rel, v->snapshot, &values, NULL, no_poll);
 	if (sort == NULL)
 		report(v, defn->name, NULL, lb_no_key_reason);
