@@ -702,28 +702,41 @@ make_pair()
 	{
 		server_settings
 		echo "max_prepared_transactions = $((2 * connections + 10))"
+		# A standby that is away for a moment finds what it has missed.
+		echo "wal_keep_size = 4GB"
 	} | server_init "$2"
 	server_start "$2"
 	use_standby "$2-standby"
 }
 
-# stop_pair DIR: the end of both.
+# stop_pair DIR [CRASHES]: the end of both; as check_server_log.
 stop_pair()
 {
 	server_stop "$1"
 	server_stop "$1-standby"
-	check_server_log "$1"
-	check_server_log "$1-standby"
+	check_server_log "$1" "${2:-}"
+	check_server_log "$1-standby" "${2:-}"
 }
 
 # oracle_on_pair OPTION ...: the random client on the present server and its standby.
+# What it has compared on the standby is shown.
 oracle_on_pair()
 {
-	oracle -R "host=$PGHOST-standby dbname=oracle" -I 90 -c "$connections" "$@"
+	oracle -R "host=$PGHOST-standby dbname=oracle" -I 90 -c "$connections" "$@" >pair.out 2>&1 ||
+		show_output pair.out
+	cat pair.out
+	echo "   $(grep -m 1 '^seed' pair.out), $(grep '^all on the standby' pair.out)" >&3
 }
 
-# Comparisons on a streaming standby while its primary writes, and on one with assertions
-# that is promoted meanwhile.
+# start_command DIR: what starts a server again that has been killed; fails while that
+# is not quite gone.
+start_command()
+{
+	echo "'$BIN/pg_ctl' -c -D '$1/data' -l '$1/log' -w start >/dev/null 2>&1"
+}
+
+# Comparisons on a streaming standby while its primary writes; while processes of both are
+# killed; and on a standby with assertions that is promoted meanwhile.
 part_standby()
 {
 	local pair=$WORK/standby debug_pair=$WORK/promoted
@@ -733,6 +746,10 @@ part_standby()
 	prepare_oracle
 	oracle_on_pair -s "$seed" -x -p -t "$seconds"
 	stop_pair "$pair"
+	make_pair bin "$pair"
+	prepare_oracle
+	oracle_on_pair -s "$seed" -x -m 40 -K "$(start_command "$pair-standby")" -t "$seconds"
+	stop_pair "$pair" 'signal 9: Killed'
 	prepare_debug_install
 	make_pair debug-bin "$debug_pair"
 	prepare_oracle

@@ -27,25 +27,33 @@ terminate_any(PGconn *c)
 }
 
 bool
-kill_any(PGconn *c)
+kill_any(PGconn *c, const char *type)
 {
+	char	   *query = format("SELECT pid FROM pg_stat_activity"
+							   " WHERE backend_type = '%s'"
+							   " AND (backend_type <> 'client backend'"
+							   " OR (application_name = 'oracle tested'"
+							   " AND datname = current_database() AND state <> 'idle'))"
+							   " ORDER BY random() LIMIT 1", type);
+	PGresult   *res = PQexec(c, query);
 	pid_t		pid = 0;
-	PGresult   *res;
 
-	res = PQexec(c, "SELECT pid FROM pg_stat_activity"
-				 " WHERE application_name = 'oracle tested'"
-				 " AND datname = current_database() AND state <> 'idle'"
-				 " ORDER BY random() LIMIT 1");
 	if (PQresultStatus(res) == PGRES_TUPLES_OK && PQntuples(res) > 0)
 		pid = atoi(PQgetvalue(res, 0, 0));
 	PQclear(res);
+	free(query);
 	if (pid > 0 && kill(pid, SIGKILL) != 0 && errno != ESRCH)
-		fail("cannot kill a backend: %s", strerror(errno));
+		fail("cannot kill a process: %s", strerror(errno));
 	return pid > 0;
 }
 
+/* What is killed on the primary with -k. */
+static const char *const victims[] = {
+	"client backend", "client backend", "leaderboard launcher"
+};
+
 /*
- * Terminate or kill backends now and then, and check the boards' states.  The
+ * Terminate or kill processes now and then, and check the boards' states.  The
  * process that waits for the others calls this again and again.
  */
 static void
@@ -75,7 +83,7 @@ disturb(void)
 	if (!kills || now() - last_kill < 4)
 		return;
 	gather_share(conn);
-	kill_any(conn);
+	kill_any(conn, ANY(victims));
 	last_kill = now();
 }
 

@@ -5,7 +5,8 @@
  *
  *	oracle [-d conninfo] [-c connections] [-t seconds] [-n transactions]
  *		   [-s seed] [-m members] [-i percent] [-P percent] [-S] [-x] [-k] [-l]
- *		   [-p] [-L] [-T] [-X command] [-R conninfo [-I percent] [-F]]
+ *		   [-p] [-L] [-T] [-X command]
+ *		   [-R conninfo [-I percent] [-F] [-K command]]
  *
  * The extension, the tables of test/lib/oracle.sql and the functions of plans.sql must
  * exist in the database, which needs nothing else.  Tables of earlier runs are dropped.  Several
@@ -59,10 +60,11 @@
  * difference does not need, and prints the rest.  It makes the tables anew every
  * few hundred steps, so there is not much to leave out.  -n counts steps here.
  *
- * With -x the client terminates backends now and then.  With -k it kills them, and
- * the server with them; it must run as the server's user then.  A new connection
- * replaces a lost one.  With -R this is done to the standby, too.  In the scheduled
- * mode -x is always on, and -k is not possible.
+ * With -x the client terminates backends now and then.  With -k it kills them, or the
+ * extension's launcher, and the server with them; it must run as the server's user
+ * then.  A new connection replaces a lost one.  With -R this is done to the standby,
+ * too, and with -k to the processes there that only a standby has.  In the scheduled mode
+ * -x is always on, and -k is not possible.
  *
  * To tell an error that needs concurrency from one that does not, with -l only
  * transactions that hold a ShareLock on the table make comparisons in READ
@@ -86,8 +88,9 @@
  * standby's reads by function the index must have answered at least -I percent (0).  If
  * that is not 0, lb_verify() must work there, and when all is quiet the index must
  * answer all reads, and a query of each form.  With -F the standby is promoted when
- * half of the time has passed.  Its connections then write to it, too.  Not in the
- * scheduled mode.
+ * half of the time has passed.  Its connections then write to it, too.  With -K, which
+ * includes -k, the standby's startup process is killed as well, which ends the server.
+ * That shell command then starts it again.  Not in the scheduled mode.
  *
  * With -T it only asks queries that the planner may answer by boards, for -t seconds on
  * tables of -m rows, and prints those that take more than three times as long as without
@@ -123,6 +126,7 @@ int			plan_share = 40;	/* percent of the comparisons of plans */
 const char *standby_conninfo = NULL;	/* of -R */
 int			standby_share = 0;	/* percent of the reads by index there */
 bool		fails_over = false; /* the standby is promoted meanwhile */
+const char *standby_command = NULL;	/* of -K */
 const char *disturber = NULL;	/* the command of -X */
 pid_t		disturber_pid = 0;
 
@@ -146,7 +150,7 @@ usage(void)
 			"              [-s seed] [-m members] [-i percent] [-P percent]"
 			" [-S] [-x] [-k] [-l]\n"
 			"              [-p] [-L] [-T] [-X command]"
-			" [-R conninfo [-I percent] [-F]]\n");
+			" [-R conninfo [-I percent] [-F] [-K command]]\n");
 	exit(2);
 }
 
@@ -157,7 +161,7 @@ main(int argc, char **argv)
 	int			opt;
 
 	seed = (uint64_t) time(NULL) ^ ((uint64_t) getpid() << 20);
-	while ((opt = getopt(argc, argv, "d:c:Fi:I:klLt:n:P:R:s:STm:pxX:")) != -1)
+	while ((opt = getopt(argc, argv, "d:c:Fi:I:kK:lLt:n:P:R:s:STm:pxX:")) != -1)
 	{
 		switch (opt)
 		{
@@ -177,6 +181,10 @@ main(int argc, char **argv)
 				standby_share = atoi(optarg);
 				break;
 			case 'k':
+				kills = true;
+				break;
+			case 'K':
+				standby_command = optarg;
 				kills = true;
 				break;
 			case 'l':
@@ -227,7 +235,8 @@ main(int argc, char **argv)
 	if (optind < argc || connections < 1 || nprocesses() > MAX_CONNECTIONS ||
 		(members != 0 && members < 10) || (seconds <= 0 && transactions <= 0) ||
 		(scheduled && (kills || disturber != NULL || standby_conninfo != NULL)) ||
-		(standby_conninfo == NULL && (fails_over || standby_share > 0)) ||
+		(standby_conninfo == NULL &&
+		 (fails_over || standby_share > 0 || standby_command != NULL)) ||
 		(fails_over && seconds <= 0))
 		usage();
 

@@ -34,6 +34,7 @@ extern int	plan_share;			/* percent of the comparisons of plans */
 extern const char *standby_conninfo;	/* of -R, or NULL */
 extern int	standby_share;		/* percent of the reads by index there */
 extern bool fails_over;			/* the standby is promoted meanwhile */
+extern const char *standby_command;	/* of -K, or NULL */
 extern const char *disturber;	/* the command of -X ... */
 extern pid_t disturber_pid;		/* ... and its process, or 0 */
 
@@ -380,11 +381,12 @@ extern char *find_wrong_index(PGconn *c);
 extern void check_wrong_index(PGconn *c);
 
 /*
- * Terminate, or kill, any one of a server's backends that belong to tested connections.
- * False if there was none to be killed.
+ * Terminate any one of a server's backends that belong to tested connections; kill one
+ * of them that runs a statement, or any process of another type.  False if there was
+ * none to be killed.
  */
 extern void terminate_any(PGconn *c);
-extern bool kill_any(PGconn *c);
+extern bool kill_any(PGconn *c, const char *type);
 
 /* Compare all while no board is built. */
 extern void compare_between_builds(void);

@@ -31,6 +31,16 @@ bool		may_be_absent = false;
 
 static bool promoted = false;	/* the parent has promoted the standby */
 
+/* What is killed on the standby with -k, in turn, and how often it was. */
+static struct
+{
+	const char *type;
+	int			killed;
+}			victims[] = {
+	{"startup", 0}, {"client backend", 0}, {"walreceiver", 0},
+	{"leaderboard launcher", 0}, {"leaderboard applier", 0}
+};
+
 /* How long a standby may take to replay what the primary has written, in seconds. */
 #define REPLAY_PATIENCE 300
 
@@ -271,6 +281,10 @@ standby_turn(void)
  * ----------------------------------------------------------------
  */
 
+/* Reads by function, and those of them by index, added up by report_reads(). */
+static int64_t all_reads;
+static int64_t index_reads;
+
 /*
  * Print how the reads since the last call were answered, and fail if the index has
  * answered too few of those by function.
@@ -290,6 +304,8 @@ report_reads(const char *server, int least)
 						 " WHERE key ~ '^(query|planned)_' AND key NOT IN ('query_reads', 'planned_reads', 'planned_queries')"
 						 " GROUP BY key) AS c WHERE n > 0)"
 						 " FROM lb_stat_board");
+	index_reads += atoll(PQgetvalue(res, 0, 0));
+	all_reads += atoll(PQgetvalue(res, 0, 1));
 	all = atof(PQgetvalue(res, 0, 1));
 	share = all == 0 ? 0 : 100 * atof(PQgetvalue(res, 0, 0)) / all;
 	printf("%s: of %s reads by function %s were by index, %.1f %%, and of %s by plan %s%s\n",
@@ -315,15 +331,43 @@ promote(void)
 	promoted = true;
 }
 
-/* Kill a backend, and the server with it; wait until that is back. */
+/* Run the command of -K until the old server has gone and a new one has started. */
 static void
-kill_backend(void)
+start_standby(void)
 {
+	double		end = now() + REPLAY_PATIENCE;
+
+	fflush(stdout);
+	while (system(standby_command) != 0)
+	{
+		if (now() > end)
+			fail("the standby does not start again");
+		usleep(100000);
+	}
+}
+
+/*
+ * Kill the next process, and the server with it; wait until that is back.  From where
+ * the turn begins depends on the seed.
+ */
+static void
+kill_process(void)
+{
+	static int	turn = -1;
+	int			n;
+	bool		ends;
+
+	if (turn < 0)
+		turn = rnd(LENGTH(victims));
+	n = turn++ % LENGTH(victims);
+	ends = strcmp(victims[n].type, "startup") == 0;
+	if (ends && standby_command == NULL)
+		return;
 	/* A crash loses the counts. */
 	report_reads(promoted ? "on the promoted standby" : "on the standby", 0);
-	if (!kill_any(standby_conn))
+	if (!kill_any(standby_conn, victims[n].type))
 		return;
-	/* The backend may just have ended by itself. */
+	/* The process may just have ended by itself. */
 	for (double end = now() + 5; PQstatus(standby_conn) == CONNECTION_OK;)
 	{
 		if (now() > end)
@@ -331,7 +375,19 @@ kill_backend(void)
 		usleep(1000);
 		PQclear(PQexec(standby_conn, "SELECT 1"));
 	}
+	victims[n].killed++;
+	if (ends)
+		start_standby();
 	connect_to_standby();
+}
+
+static void
+print_victims(void)
+{
+	printf("killed on the standby:");
+	for (int i = 0; i < LENGTH(victims); i++)
+		printf("%s %s %d", i > 0 ? "," : "", victims[i].type, victims[i].killed);
+	printf("\n");
 }
 
 void
@@ -356,9 +412,9 @@ watch_standby(void)
 	}
 	if (fails_over && !promoted && now() - began > seconds / 2)
 		promote();
-	else if (kills && now() - last_kill > 5)
+	else if (kills && now() - last_kill > 3)
 	{
-		kill_backend();
+		kill_process();
 		last_kill = now();
 	}
 }
@@ -400,6 +456,7 @@ final_standby(void)
 {
 	PGconn	   *primary_conn = conn;
 	Result		primary_result;
+	int64_t		before;
 
 	/* These keep their locks, also on the standby. */
 	end_prepared();
@@ -417,10 +474,13 @@ final_standby(void)
 		   standby_result.passed, standby_result.plans,
 		   standby_result.promoted, standby_result.conflicts,
 		   standby_result.absent, standby_result.errors, standby_result.lost);
+	if (kills)
+		print_victims();
 	if (fails_over && standby_result.promoted == 0)
 		fail("nothing was compared after the promotion");
 
 	/* From here on the standby is the server that is asked. */
+	before = standby_result.passed;
 	primary_result = result;
 	result = standby_result;
 	conn = standby_conn;
@@ -436,4 +496,9 @@ final_standby(void)
 	standby_result = result;
 	result = primary_result;
 	result.passed += standby_result.passed;
+	printf("all on the standby: %" PRId64 " comparisons and %" PRId64
+		   " when all was quiet, none different; %" PRId64 " of %" PRId64
+		   " reads by the index, %.1f %%\n",
+		   before, standby_result.passed - before, index_reads, all_reads,
+		   all_reads == 0 ? 0.0 : 100.0 * index_reads / all_reads);
 }
