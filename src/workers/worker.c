@@ -64,7 +64,7 @@ lb_yield_for(const Oid *tables, int n)
 	nyield_for = n;
 }
 
-/* Whether a lock is one that the worker yields for, and a process waits for it. */
+/* Whether a process waits for a lock, and the worker is to yield for it. */
 static bool
 is_awaited(const LockInstanceData *lock)
 {
