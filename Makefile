@@ -30,7 +30,7 @@
 #                           release of Debian that has it, removed afterwards.
 #                           As root; needs debootstrap, 3 GB of TMPDIR and up to
 #                           half an hour
-#                           VERSIONS="17 18 19"; TESTS, MIRROR=Debian's mirror
+#                           VERSIONS="17 18 19"; TESTS, TAP, MIRROR=Debian's mirror
 #   make test-bare          make demo and make test on a bare Debian 12: a chroot with
 #                           nothing but make and git, removed afterwards.  As root;
 #                           needs debootstrap, 4 GB of TMPDIR and an hour

@@ -84,7 +84,7 @@ inside()
 	local log=$1 v vars=()
 
 	shift
-	for v in http_proxy https_proxy no_proxy PG_MAJOR TESTS RUN_SECONDS CONNECTIONS \
+	for v in http_proxy https_proxy no_proxy PG_MAJOR TESTS TAP RUN_SECONDS CONNECTIONS \
 		TRANSACTIONS SEED LOG_LINES MIRROR PLAYERS; do
 		[ -z "${!v:-}" ] || vars+=("$v=${!v}")
 	done
