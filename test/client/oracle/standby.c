@@ -400,6 +400,9 @@ watch_standby(void)
 
 	if (began == 0)
 		began = last_terminate = last_kill = last_check = now();
+	/* A crash that kill_process() has not waited for */
+	if (kills && PQstatus(standby_conn) == CONNECTION_BAD)
+		connect_to_standby();
 	if (now() - last_check > 0.5)
 	{
 		check_wrong_index(standby_conn);
