@@ -47,6 +47,17 @@ lb_block_free(const LbMem *mem, uint64 *chunks, LbRef ref, int order)
 	*chunks -= (uint64) 1 << order;
 }
 
+uint64
+lb_leaf_rows(const Block *leaf, int from, int to)
+{
+	const int64 *rows = leaf_words(leaf, leaf->width - 1);
+	uint64		n = 0;
+
+	for (int i = from; i < to; i++)
+		n += (uint64) rows[i];
+	return n;
+}
+
 void
 lb_link_insert(Block *block, int slot, LbRef child)
 {
@@ -108,13 +119,13 @@ link_copy(Block *to, int at, const Block *from, int slot, int n, Span by)
 
 /* lb_block_shift for leaves. */
 static Span
-shift_entries(Block *left, Block *right, int n)
+shift_entries(Block *left, Block *right, int n, bool counts)
 {
 	Span		moved;
 
 	if (n > 0)
 	{
-		moved.members = (uint64) n;
+		moved.members = leaf_members(right, 0, n, counts);
 		moved.distinct = leaf_distinct(right, 0, n);
 		if (left->count == 0)
 			left->continues = right->continues;
@@ -126,7 +137,8 @@ shift_entries(Block *left, Block *right, int n)
 	else
 	{
 		n = -n;
-		moved.members = (uint64) n;
+		moved.members = leaf_members(left, left->count - n, left->count,
+									 counts);
 		moved.distinct = leaf_distinct(left, left->count - n, left->count);
 		if (left->count == n)
 			right->continues = left->continues;
@@ -183,8 +195,8 @@ shift_links(Block *left, Block *right, int n)
 }
 
 Span
-lb_block_shift(Block *left, Block *right, int n)
+lb_block_shift(Block *left, Block *right, int n, bool counts)
 {
-	return left->level == 0 ? shift_entries(left, right, n) :
+	return left->level == 0 ? shift_entries(left, right, n, counts) :
 		shift_links(left, right, n);
 }

@@ -7,12 +7,17 @@
  * elements each, so that a search reads one array and nothing else:
  *
  *	leaf	Block; tags, a byte for each entry, padded to whole words; the
- *			first words of all keys, their second words, and so on
+ *			first words of all keys, their second words, and so on; if the
+ *			index counts rows, then how many rows have each key
  *	links	LinkBlock; the words of the links' keys, likewise; the running
  *			sums of members; those of distinct scores; the children
  *
  * The running sum of a link is what the links before it span together; the
  * header has what all of them span.
+ *
+ * In an index that counts rows, "members" are rows.  Their number is one more
+ * word of each key for all that moves keys.  Links have that word, too, and it
+ * means nothing there.
  *
  * This header is private to the skip list.  Its functions need the lock that
  * skiplist.h demands; only the functions under "Layout" read nothing of the
@@ -31,7 +36,7 @@ typedef struct Block
 {
 	uint8		level;			/* 0 is a leaf */
 	uint8		order;			/* size of the chunk, see arena.h */
-	uint8		width;			/* words of a key */
+	uint8		width;			/* words of a key, and of its count */
 	uint8		continues;		/* leaf: its first entry is not new */
 	uint16		count;			/* entries or links in use */
 	uint16		cap;			/* entries or links that fit */
@@ -342,15 +347,29 @@ leaf_distinct(const Block *leaf, int from, int to)
 	return n;
 }
 
+/* How many rows the entries from .. to - 1 of a leaf have, see block.c. */
+extern uint64 lb_leaf_rows(const Block *leaf, int from, int to);
+
+/*
+ * How many members the entries from .. to - 1 of a leaf are; counts is whether
+ * the index counts rows.
+ */
+static inline uint64
+leaf_members(const Block *leaf, int from, int to, bool counts)
+{
+	return unlikely(counts) ? lb_leaf_rows(leaf, from, to) :
+		(uint64) (to - from);
+}
+
 /* What all entries or links of a block span. */
 static inline Span
-block_span(const Block *block)
+block_span(const Block *block, bool counts)
 {
 	Span		span;
 
 	if (block->level > 0)
 		return span_before(block, block->count);
-	span.members = block->count;
+	span.members = leaf_members(block, 0, block->count, counts);
 	span.distinct = leaf_distinct(block, 0, block->count);
 	return span;
 }
@@ -385,9 +404,10 @@ extern void lb_link_delete(Block *block, int slot);
 /*
  * Move the first n entries or links of right to the end of left, its
  * neighbour, or, if n is negative, the last -n of left to the start of right.
- * Returns what the moved ones span.  The caller corrects the links to the two
- * blocks and, for leaves, the member hash.
+ * counts is whether the index counts rows.  Returns what the moved ones span.
+ * The caller corrects the links to the two blocks and, for leaves, the member
+ * hash.
  */
-extern Span lb_block_shift(Block *left, Block *right, int n);
+extern Span lb_block_shift(Block *left, Block *right, int n, bool counts);
 
 #endif							/* LB_BLOCK_H */

@@ -36,7 +36,7 @@
 #define LB_MAX_KEY_WORDS 127
 
 /* The most columns of a key. */
-#define LB_MAX_KEY_COLUMNS 12
+#define LB_MAX_KEY_COLUMNS 11
 
 /* Instead of a number of words: a text, ascending or descending. */
 #define LB_TEXT 254
@@ -52,18 +52,39 @@
  * With texts, columns[] has the words of each column.  width is what a block
  * holds of a key: its first width - 1 words (zeros behind a shorter key), and
  * a word that leads to the rest.
+ *
+ * With counts, an index keeps how many rows have a key, and not which rows.
+ * The key has the columns of rank_by only, none of them a text.  Wherever
+ * changes are summed up per member, the whole key takes the member's place.
+ * In a block, one more word behind the key is the number of rows.
  */
 typedef struct LbShape
 {
 	uint8		width;
-	uint8		member_words;	/* 0 with texts */
+	uint8		member_words;	/* 0 with texts; with counts, all of them */
 	uint8		ncolumns;
 	uint8		nrank;			/* of the columns: those of rank_by */
+	bool		counts;
 	uint8		columns[LB_MAX_KEY_COLUMNS];
 } LbShape;
 
+StaticAssertDecl(sizeof(LbShape) == 16, "it is a part of each board's memory");
+
 /* The shape of columns, the first nrank of them those of rank_by. */
 extern LbShape lb_make_shape(const uint8 *columns, int nrank, int ncolumns);
+
+/*
+ * The shape of an index that counts rows, whose keys have width words, less
+ * than LB_MAX_WIDTH.
+ */
+static inline LbShape
+lb_counts_shape(int width)
+{
+	LbShape		shape = {.width = (uint8) width,.member_words = (uint8) width,.counts = true};
+
+	Assert(width >= 1 && width < LB_MAX_WIDTH);
+	return shape;
+}
 
 /* The shape of keys of fixed width. */
 static inline LbShape

@@ -51,6 +51,12 @@
  * in another leaf, has the same score).  So inserting or removing an entry
  * changes only whether itself and the next entry are new.
  *
+ * An index can count rows instead (skiplist_counts.c): an entry is a key and
+ * the number of rows that have it, and "members" are rows.  Such an index has
+ * no hash, and its tags mean nothing.  A leaf has the numbers of rows in one
+ * more array, as they are, without running sums: a change writes one of them,
+ * and a read adds up those before its place.
+ *
  * The member hash leads from a member to the leaf of its key.  An insert
  * builds it when the index already has HASH_FROM members, a removal frees it
  * when the index has fewer than HASH_UNTIL.  Without it a search scans the few
@@ -69,7 +75,8 @@
  *	  empty always has a neighbour under the same parent;
  *	- element i of the running sums is what links 0 .. i-1 span together;
  *	- with a hash, every member has exactly one entry in it, with its leaf;
- *	- each cell that is in use belongs to one entry.
+ *	- each cell that is in use belongs to one entry;
+ *	- a key that is there has at least one row.
  *
  * An insert takes the memory that it needs before it changes anything.  A
  * removal needs none.
@@ -82,8 +89,9 @@
  *
  * The other files: block.h has the layout of a block, skiplist_internal.h the
  * search that they share, skiplist_change.c insert, remove and replace,
- * skiplist_bulk.c the bulk build, skiplist_text.c keys with texts,
- * skiplist_prefetch.c operations on many keys, skiplist_check.c the check.
+ * skiplist_counts.c changes of numbers of rows, skiplist_bulk.c the bulk
+ * build, skiplist_text.c keys with texts, skiplist_prefetch.c operations on
+ * many keys, skiplist_check.c the check.
  *
  *-------------------------------------------------------------------------
  */
@@ -154,21 +162,22 @@ lb_index_free(const LbMem *mem, LbIndex *index)
 }
 
 uint64
-lb_index_estimate(uint64 members, const LbShape *shape, int key_words)
+lb_index_estimate(uint64 entries, const LbShape *shape, int key_words)
 {
-	int			width = shape->width;
-	uint64		bytes = members > HASH_FROM ? lb_hash_estimate(members) : 0;
+	int			width = block_width(shape);
+	uint64		bytes = entries > HASH_FROM && !shape->counts ?
+		lb_hash_estimate(entries) : 0;
 	uint64		cap = leaf_capacity(width, LB_MAX_ORDER);
-	uint64		n = members;
+	uint64		n = entries;
 	int			order = 0;
 
-	if (members == 0)
+	if (entries == 0)
 		return 0;
 	if (lb_shape_varies(shape) && key_words >= width)
-		bytes += lb_cells_estimate(members, key_words - (width - 1));
-	if (members <= cap)
+		bytes += lb_cells_estimate(entries, key_words - (width - 1));
+	if (entries <= cap)
 	{
-		while ((uint64) leaf_capacity(width, order) < members)
+		while ((uint64) leaf_capacity(width, order) < entries)
 			order++;
 		return bytes + ((uint64) LB_CHUNK_SIZE << order);
 	}
@@ -230,6 +239,7 @@ bool
 lb_index_lookup(const LbArena *arena, const LbIndex *index,
 				const int64 *member, int64 *key, LbCursor *cursor)
 {
+	Assert(!index->shape.counts);
 	if (unlikely(lb_shape_varies(&index->shape)))
 		return look_up_text(arena, index, member, key, cursor);
 	return look_up(arena, index, member, key, cursor, false);
@@ -249,7 +259,8 @@ lb_index_spans(const LbArena *arena, const LbIndex *index,
 
 		leaf = find_place(arena, index,
 						  make_bound(prefix, nwords, inclusive), &path, &before);
-		before.members += (uint64) path.slot[0];
+		before.members += leaf_members(leaf, 0, path.slot[0],
+									   index->shape.counts);
 		if (distinct != NULL)
 			before.distinct += leaf_distinct(leaf, 0, path.slot[0]);
 	}
@@ -259,9 +270,25 @@ lb_index_spans(const LbArena *arena, const LbIndex *index,
 		*distinct = before.distinct;
 }
 
-bool
-lb_index_seek_place(const LbArena *arena, const LbIndex *index,
-					uint64 before, LbCursor *cursor)
+/* The slot of a leaf with the row that has so many before it there. */
+static inline int
+slot_of_row(const Block *leaf, uint64 before)
+{
+	const int64 *rows = leaf_words(leaf, leaf->width - 1);
+	int			slot = 0;
+
+	while (before >= (uint64) rows[slot])
+	{
+		before -= (uint64) rows[slot++];
+		Assert(slot < leaf->count);
+	}
+	return slot;
+}
+
+/* lb_index_seek_place; counts is whether the index counts rows. */
+static pg_attribute_always_inline bool
+seek_place(const LbArena *arena, const LbIndex *index, uint64 before,
+		   LbCursor *cursor, bool counts)
 {
 	LbRef		ref = index->root;
 	int			level;
@@ -288,14 +315,34 @@ lb_index_seek_place(const LbArena *arena, const LbIndex *index,
 			const Block *next = (const Block *) lb_ptr(arena, ref);
 
 			lb_prefetch(next);
-			prefetch_words((const int64 *) (next + 2) +
-						   index->shape.width * block->cap, block->cap);
+
+			/* All blocks of links have their arrays in the same places. */
+			prefetch_words((const char *) next + ((const char *) members -
+												  (const char *) block),
+						   block->cap);
 		}
 	}
-	Assert(before < block_ptr(arena, ref)->count);
 	cursor->leaf = ref;
-	cursor->slot = (int) before;
+	cursor->slot = counts ? slot_of_row(block_ptr(arena, ref), before) :
+		(int) before;
+	Assert(cursor->slot < block_ptr(arena, ref)->count);
 	return true;
+}
+
+static pg_noinline bool
+seek_row(const LbArena *arena, const LbIndex *index, uint64 before,
+		 LbCursor *cursor)
+{
+	return seek_place(arena, index, before, cursor, true);
+}
+
+bool
+lb_index_seek_place(const LbArena *arena, const LbIndex *index,
+					uint64 before, LbCursor *cursor)
+{
+	if (unlikely(index->shape.counts))
+		return seek_row(arena, index, before, cursor);
+	return seek_place(arena, index, before, cursor, false);
 }
 
 bool

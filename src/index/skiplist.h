@@ -14,6 +14,11 @@
  * (shape.h), and a place for a key has room for LB_MAX_KEY_WORDS; what is
  * behind a shorter key is not defined.
  *
+ * If the index counts rows (shape.counts), an entry is a key and the number of
+ * rows that have it, above 0, and "members" are rows.  lb_index_add changes
+ * such an index.  lb_index_insert, _remove, _replace and the look-ups of
+ * members are not for it.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef LB_SKIPLIST_H
@@ -36,7 +41,7 @@ typedef struct LbIndex
 	LbRef		root;			/* top block */
 	LbRef		first;			/* leftmost leaf block */
 	LbRef		last;			/* rightmost leaf block */
-	uint64		members;
+	uint64		members;		/* with counts: rows */
 	uint64		distinct;		/* distinct scores */
 	uint64		chunks;			/* memory of the blocks, in units of
 								 * LB_CHUNK_SIZE */
@@ -103,6 +108,19 @@ extern LbResult lb_index_replace(const LbMem *mem, LbIndex *index,
 								 const LbPath *new_hint);
 
 /*
+ * Counts: add n rows with this key, or, if n is below 0, take -n away.  LB_OK;
+ * LB_NOTFOUND if fewer rows have the key; LB_NOMEM; both leave the index as it
+ * was.  hint is from lb_index_prefetch_changes, or NULL; a wrong one only
+ * costs time.
+ */
+extern LbResult lb_index_add(const LbMem *mem, LbIndex *index,
+							 const int64 *key, int64 n, const LbPath *hint);
+
+/* Counts: how many rows have exactly this key. */
+extern int64 lb_index_rows(const LbArena *arena, const LbIndex *index,
+						   const int64 *key);
+
+/*
  * Copy the key of a member to key, and its place to cursor if that is not
  * NULL.  Returns false if the member is not in the index.
  */
@@ -110,7 +128,9 @@ extern bool lb_index_lookup(const LbArena *arena, const LbIndex *index,
 							const int64 *member, int64 *key,
 							LbCursor *cursor);
 
-/* Prefetch what a change of member reads first in the hash. */
+/*
+ * Prefetch what a change of member reads first in the hash, if there is one.
+ */
 extern void lb_index_prefetch_hash(const LbArena *arena, const LbIndex *index,
 								   const int64 *member);
 
@@ -122,8 +142,8 @@ typedef struct LbLookups
 	int			n;				/* members, at most LB_PREFETCH_KEYS */
 	const int64 *members;		/* member_stride words apart */
 	int			member_stride;
-	int			nwords;			/* words of each key that are wanted, or
-								 * all if it has fewer; at most key_stride */
+	int			nwords;			/* words of each key that are wanted, or all
+								 * if it has fewer; at most key_stride */
 	int			key_stride;
 	int64	   *keys;			/* gets the keys, key_stride words apart */
 	bool	   *found;			/* gets whether each member is there; if not,
@@ -138,7 +158,7 @@ extern void lb_index_lookup_many(const LbArena *arena, const LbIndex *index,
 /*
  * Prefetch what inserting or removing nkeys keys will touch, at most
  * LB_PREFETCH_KEYS, level by level, so that their cache misses overlap.  paths
- * gets the path to each key, as a hint for lb_index_replace.
+ * gets the path to each key, as a hint for lb_index_replace or lb_index_add.
  *
  * Needs no lock if index is a copy that was made under the lock.  What other
  * processes change meanwhile only makes the hints worthless.
@@ -149,7 +169,7 @@ extern void lb_index_prefetch_changes(const LbArena *arena,
 									  LbPath *paths);
 
 /*
- * Count the entries, and the distinct scores, that come before prefix, the
+ * Count the members, and the distinct scores, that come before prefix, the
  * first nwords words of a key (1 .. width).  If inclusive, also those that
  * begin with it.  With texts, nwords is 1 for a score alone, or width for a
  * whole key of any length.  members and distinct may be NULL.
@@ -169,7 +189,10 @@ extern void lb_index_spans_many(const LbArena *arena, const LbIndex *index,
 								const LbCursor *places, int n, int nwords,
 								uint64 *members, uint64 *distinct);
 
-/* Move to the entry with this many before it.  Returns false past the end. */
+/*
+ * Move to the member with this many before it, or to the entry that has the
+ * row with this many before it.  Returns false past the end.
+ */
 extern bool lb_index_seek_place(const LbArena *arena, const LbIndex *index,
 								uint64 before, LbCursor *cursor);
 
@@ -181,7 +204,10 @@ extern bool lb_index_seek_key(const LbArena *arena, const LbIndex *index,
 							  const int64 *prefix, int nwords,
 							  LbCursor *cursor);
 
-/* Copy the key of the cursor's entry. */
+/*
+ * Copy the key of the cursor's entry; with counts also the number of its rows,
+ * behind the key.
+ */
 extern void lb_cursor_key(const LbArena *arena, const LbIndex *index,
 						  const LbCursor *cursor, int64 *key);
 
@@ -197,6 +223,9 @@ extern bool lb_cursor_prev(const LbArena *arena, const LbIndex *index,
  * %.  LB_OK; LB_EXISTS if a key does not come after the one before it, or, at
  * finish, if a member occurs twice; LB_NOMEM.  After anything but LB_OK the
  * caller frees what was taken, by lb_index_free.
+ *
+ * With counts, one more word behind each key is a number of rows, above 0.  A
+ * key that equals the one before it adds its rows to that.
  */
 extern LbResult lb_bulk_begin(LbBulk *bulk, const LbMem *mem, LbIndex *index,
 							  uint64 expected);
@@ -219,7 +248,7 @@ lb_index_bytes(const LbIndex *index)
  * after any number of random changes, if it never had more entries.  No key
  * has more than key_words words (without texts, shape->width).
  */
-extern uint64 lb_index_estimate(uint64 members, const LbShape *shape,
+extern uint64 lb_index_estimate(uint64 entries, const LbShape *shape,
 								int key_words);
 
 /*

@@ -38,7 +38,8 @@ bulk_open(LbBulk *bulk, int level)
 	ref = lb_block_alloc(bulk->mem, &index->chunks, LB_MAX_ORDER);
 	if (ref == LB_NONE)
 		return NULL;
-	block = lb_block_init(arena, index->shape.width, ref, level, LB_MAX_ORDER);
+	block = lb_block_init(arena, block_width(&index->shape), ref, level,
+						  LB_MAX_ORDER);
 	if (level == 0)
 	{
 		block->prev = index->last;
@@ -100,7 +101,8 @@ bulk_close(LbBulk *bulk, int level)
 	slot = parent->count;
 	lb_link_insert(parent, slot, bulk->open[level]);
 	block_set_key(parent, slot, key);
-	span_add(parent, slot, block_span(block));
+	span_add(parent, slot,
+			 block_span(block, bulk->index->shape.counts));
 	return true;
 }
 
@@ -113,6 +115,20 @@ lb_bulk_begin(LbBulk *bulk, const LbMem *mem, LbIndex *index,
 	bulk->mem = mem;
 	bulk->index = index;
 	bulk->expected = expected;
+	return LB_OK;
+}
+
+/* A key is the same as the last one. */
+static pg_noinline LbResult
+add_same_key(const LbBulk *bulk, const int64 *key)
+{
+	const LbIndex *index = bulk->index;
+	Block	   *leaf = block_ptr(bulk->mem->arena, bulk->open[0]);
+
+	if (!index->shape.counts)
+		return LB_EXISTS;
+	leaf_words(leaf, index->shape.width)[leaf->count - 1] +=
+		key[index->shape.width];
 	return LB_OK;
 }
 
@@ -133,7 +149,9 @@ bulk_append(LbBulk *bulk, const int64 *key, int nwords, const int64 *stored,
 	{
 		while (i < nwords && key[i] == bulk->last[i])
 			i++;
-		if (i == nwords || key[i] < bulk->last[i])
+		if (i == nwords)
+			return add_same_key(bulk, key);
+		if (key[i] < bulk->last[i])
 			return LB_EXISTS;
 		continues = i > 0;
 
@@ -176,6 +194,7 @@ bulk_add_text(LbBulk *bulk, const int64 *key)
 LbResult
 lb_bulk_add(LbBulk *bulk, const int64 *key)
 {
+	Assert(!bulk->index->shape.counts || key[bulk->index->shape.width] > 0);
 	if (unlikely(lb_shape_varies(&bulk->index->shape)))
 		return bulk_add_text(bulk, key);
 	return bulk_append(bulk, key, bulk->index->shape.width, key, false);
@@ -192,8 +211,8 @@ bulk_balance(const LbArena *arena, const LbIndex *index)
 	while (parent->level > 0)
 	{
 		int			slot = parent->count - 1;
-		int			left = child_count(arena, parent, slot - 1);
-		int			count = child_count(arena, parent, slot);
+		int			left = child_count(arena, index, parent, slot - 1);
+		int			count = child_count(arena, index, parent, slot);
 
 		Assert(slot > 0);
 		if (count * 2 < left)
@@ -242,6 +261,7 @@ lb_index_build_hash(const LbMem *mem, LbIndex *index)
 	LbResult	result = lb_hash_reserve(mem, &index->hash, index->members);
 	LbRef		ref;
 
+	Assert(!index->shape.counts);
 	for (ref = index->first; ref != LB_NONE && result == LB_OK;
 		 ref = block_ptr(mem->arena, ref)->next)
 		result = hash_leaf(mem, index, ref);
@@ -300,19 +320,21 @@ lb_bulk_finish(LbBulk *bulk)
 	index->root_order = LB_MAX_ORDER;
 	index->height = (uint8) bulk->height;
 	root = block_ptr(arena, index->root);
-	all = block_span(root);
+	all = block_span(root, index->shape.counts);
 	index->members = all.members;
 	index->distinct = all.distinct;
 	if (index->height > 1)
 		bulk_balance(arena, index);
 	else
 	{
-		while (leaf_capacity(index->shape.width, order) < root->count)
+		while (leaf_capacity(block_width(&index->shape), order) < root->count)
 			order++;
 		if (order < LB_MAX_ORDER)
 			(void) lb_index_resize_leaf(mem, index, order);
 	}
 
+	if (index->shape.counts)
+		return LB_OK;
 	if (index->members > HASH_FROM)
 		return lb_index_build_hash(mem, index);
 	return has_duplicates(arena, index) ? LB_EXISTS : LB_OK;

@@ -18,38 +18,12 @@
  * Between merging and splitting there is room for many changes, so that a key
  * that goes to and fro does not cause them again and again.
  *
+ * If the index counts rows, insert_entry and remove_entry take an entry for
+ * one row, and their callers add the others.
+ *
  *-------------------------------------------------------------------------
  */
 #include "index/skiplist_internal.h"
-
-/*
- * Find the leaf and slot where a key is or belongs.  path gets the path there,
- * through the links whose key is not above this one.  hint is NULL, or where
- * that path may lead.
- */
-static inline Block *
-descend_to_key(const LbArena *arena, const LbIndex *index, const int64 *key,
-			   const LbPath *hint, LbPath *path)
-{
-	Bound		bound = make_bound(key, index->shape.width, true);
-	const Block *leaf;
-
-	/* The slot is behind the key itself, if that is there. */
-	if (unlikely(lb_shape_varies(&index->shape)))
-	{
-		leaf = lb_text_descend(arena, index, bound, hint, path, NULL);
-		if (path->slot[0] > 0 &&
-			lb_text_has_key(arena, index, leaf, path->slot[0] - 1, key))
-			path->slot[0]--;
-	}
-	else
-	{
-		leaf = descend(arena, index, bound, hint, path, NULL);
-		if (path->slot[0] > 0 && leaf_has_words(leaf, path->slot[0] - 1, key))
-			path->slot[0]--;
-	}
-	return (Block *) leaf;
-}
 
 /*--------------------------------------------------------------------------
  * The member hash
@@ -100,7 +74,7 @@ lb_index_shift(const LbArena *arena, const LbIndex *index, Block *parent,
 	Span		zero = {0, 0};
 	Span		moved;
 
-	moved = lb_block_shift(left, right, n);
+	moved = lb_block_shift(left, right, n, index->shape.counts);
 	if (parent->level == 1 && n > 0)
 		members_moved(arena, index, left, left->count - n, n, right_ref);
 	else if (parent->level == 1)
@@ -132,7 +106,7 @@ lb_index_resize_leaf(const LbMem *mem, LbIndex *index, int order)
 	if (ref == LB_NONE)
 		return false;
 	old = block_ptr(arena, old_ref);
-	leaf = lb_block_init(arena, index->shape.width, ref, 0, order);
+	leaf = lb_block_init(arena, block_width(&index->shape), ref, 0, order);
 	Assert(old->count <= leaf->cap);
 	leaf->count = old->count;
 	leaf->continues = old->continues;
@@ -151,7 +125,7 @@ static void
 grow_root(const LbArena *arena, LbIndex *index, LbRef ref)
 {
 	const Block *old = block_ptr(arena, index->root);
-	Block	   *root = lb_block_init(arena, index->shape.width, ref, index->height,
+	Block	   *root = lb_block_init(arena, old->width, ref, index->height,
 									 LB_MAX_ORDER);
 	int64		key[LB_MAX_WIDTH];
 	int			i;
@@ -160,7 +134,7 @@ grow_root(const LbArena *arena, LbIndex *index, LbRef ref)
 		key[i] = INT64_MIN;
 	lb_link_insert(root, 0, index->root);
 	block_set_key(root, 0, key);
-	span_add(root, 0, block_span(old));
+	span_add(root, 0, block_span(old, index->shape.counts));
 	index->root = ref;
 	index->root_order = LB_MAX_ORDER;
 	index->height++;
@@ -196,7 +170,7 @@ split_block(const LbArena *arena, LbIndex *index, LbPath *path, int level,
 	slot = path->slot[level + 1];
 
 	ref = spare[--*nspare];
-	right = lb_block_init(arena, index->shape.width, ref, level, LB_MAX_ORDER);
+	right = lb_block_init(arena, block->width, ref, level, LB_MAX_ORDER);
 	if (level == 0)
 	{
 		right->prev = path->ref[0];
@@ -256,11 +230,9 @@ resolve_overflow(const LbMem *mem, LbIndex *index, LbPath *path)
 		int			right = 0;
 
 		if (slot > 0)
-			left = cap - (int) (span_before(parent, slot).members -
-								span_before(parent, slot - 1).members);
+			left = cap - child_count(arena, index, parent, slot - 1);
 		if (slot + 1 < parent->count)
-			right = cap - (int) (span_before(parent, slot + 2).members -
-								 span_before(parent, slot + 1).members);
+			right = cap - child_count(arena, index, parent, slot + 1);
 
 		/* Its share of the room is at least one, and so is what remains. */
 		if (Max(left, right) >= Max(cap / 8, 2))
@@ -376,8 +348,8 @@ resolve_underflow(const LbMem *mem, LbIndex *index, const LbPath *path)
 
 		if (count >= cap * 2 / 3)
 			break;
-		left = child_count(arena, parent, slot - 1);
-		right = child_count(arena, parent, slot + 1);
+		left = child_count(arena, index, parent, slot - 1);
+		right = child_count(arena, index, parent, slot + 1);
 		if (left > 0 && left + count <= cap * 9 / 10)
 			merge_children(mem, index, parent, slot - 1);
 		else if (right > 0 && right + count <= cap * 9 / 10)
@@ -410,8 +382,8 @@ resolve_underflow(const LbMem *mem, LbIndex *index, const LbPath *path)
 
 	/* A single leaf may fit into half of its chunk. */
 	if (index->height == 1 && index->root_order > 0 &&
-		index->members * 2 <=
-		(uint64) leaf_capacity(index->shape.width, index->root_order - 1))
+		block_ptr(arena, index->root)->count * 2 <=
+		leaf_capacity(block_width(&index->shape), index->root_order - 1))
 		(void) lb_index_resize_leaf(mem, index, index->root_order - 1);
 }
 
@@ -419,17 +391,6 @@ resolve_underflow(const LbMem *mem, LbIndex *index, const LbPath *path)
  * Spans along a path
  *--------------------------------------------------------------------------
  */
-
-/* Add to the spans of all links of a path. */
-static inline void
-add_along(const LbArena *arena, const LbIndex *index, const LbPath *path,
-		  Span by)
-{
-	int			level;
-
-	for (level = 1; level < index->height; level++)
-		span_add(block_ptr(arena, path->ref[level]), path->slot[level], by);
-}
 
 /*
  * Add to the spans of two paths at once.  From the block where they meet
@@ -607,6 +568,23 @@ remove_entry(const LbArena *arena, LbIndex *index, const LbPath *path,
  *--------------------------------------------------------------------------
  */
 
+bool
+lb_index_first_leaf(const LbMem *mem, LbIndex *index)
+{
+	LbRef		ref = lb_block_alloc(mem, &index->chunks, 0);
+
+	Assert(index->height == 0);
+	if (ref == LB_NONE)
+		return false;
+	(void) lb_block_init(mem->arena, block_width(&index->shape), ref, 0, 0);
+	index->root = ref;
+	index->first = ref;
+	index->last = ref;
+	index->root_order = 0;
+	index->height = 1;
+	return true;
+}
+
 /* Undo an insert for which there is no memory; key is as blocks store it. */
 static LbResult
 give_up(const LbMem *mem, LbIndex *index, const int64 *key)
@@ -629,19 +607,9 @@ lb_index_insert(const LbMem *mem, LbIndex *index, const int64 *key)
 	LbPath		path;
 	int			slot;
 
-	if (index->height == 0)
-	{
-		LbRef		ref = lb_block_alloc(mem, &index->chunks, 0);
-
-		if (ref == LB_NONE)
-			return LB_NOMEM;
-		(void) lb_block_init(arena, index->shape.width, ref, 0, 0);
-		index->root = ref;
-		index->first = ref;
-		index->last = ref;
-		index->root_order = 0;
-		index->height = 1;
-	}
+	Assert(!index->shape.counts);
+	if (index->height == 0 && !lb_index_first_leaf(mem, index))
+		return LB_NOMEM;
 
 	/* The descent overlaps with fetching the hash's cache lines. */
 	lb_hash_prefetch(arena, &index->hash, member.hash);
@@ -699,6 +667,7 @@ lb_index_remove(const LbMem *mem, LbIndex *index, const int64 *key)
 	LbPath		path;
 	uint32		hash;
 
+	Assert(!index->shape.counts);
 	if (index->height == 0)
 		return LB_NOTFOUND;
 	hash = key_hash(arena, index, key, texts);
@@ -752,6 +721,7 @@ lb_index_replace(const LbMem *mem, LbIndex *index, const int64 *old,
 	uint32		hash;
 	LbResult	result;
 
+	Assert(!index->shape.counts);
 	Assert(lb_member_cmp(&index->shape, lb_key_member(&index->shape, old),
 						 lb_key_member(&index->shape, new)) == 0);
 	if (index->height == 0)
@@ -799,4 +769,51 @@ lb_index_replace(const LbMem *mem, LbIndex *index, const int64 *old,
 	if (to != leaf)
 		resolve_underflow(mem, index, &path);
 	return LB_OK;
+}
+
+LbResult
+lb_index_insert_counted(const LbMem *mem, LbIndex *index, LbPath *path,
+						const int64 *key, int64 count)
+{
+	LbArena    *arena = mem->arena;
+	int			width = index->shape.width;
+	Block	   *leaf = block_ptr(arena, path->ref[0]);
+	int64		stored[LB_MAX_WIDTH];
+	Span		by;
+
+	Assert(index->shape.counts && count > 0);
+	if (leaf->count == leaf->cap)
+	{
+		if (!resolve_overflow(mem, index, path))
+			return LB_NOMEM;
+		leaf = descend_to_key(arena, index, key, NULL, path);
+	}
+	memcpy(stored, key, width * sizeof(int64));
+	stored[width] = count;
+	by = insert_entry(arena, index, path, leaf, stored, 0);
+	by.members += (uint64) (count - 1);
+	index->members += (uint64) (count - 1);
+	add_along(arena, index, path, by);
+	return LB_OK;
+}
+
+void
+lb_index_remove_counted(const LbMem *mem, LbIndex *index, const LbPath *path)
+{
+	LbArena    *arena = mem->arena;
+	Block	   *leaf = block_ptr(arena, path->ref[0]);
+	uint64		count = lb_leaf_rows(leaf, path->slot[0], path->slot[0] + 1);
+	Span		by;
+
+	Assert(index->shape.counts);
+	if (index->height == 1 && leaf->count == 1)
+	{
+		lb_index_free(mem, index);
+		return;
+	}
+	by = remove_entry(arena, index, path, leaf);
+	by.members -= count - 1;
+	index->members -= count - 1;
+	add_along(arena, index, path, by);
+	resolve_underflow(mem, index, path);
 }

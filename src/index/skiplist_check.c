@@ -190,10 +190,13 @@ check_leaf(Check *check, LbRef ref, const Block *leaf)
 		check->any = true;
 		memcpy(check->prev, key,
 			   lb_key_words(&index->shape, key) * sizeof(int64));
-		check->seen.members++;
+		if (index->shape.counts && key[index->shape.width] <= 0)
+			return "index: a key has no rows";
+		check->seen.members += leaf_members(leaf, i, i + 1,
+											index->shape.counts);
 		check->seen.distinct += is_new;
 	}
-	return check_members(check, ref, leaf);
+	return index->shape.counts ? NULL : check_members(check, ref, leaf);
 }
 
 /*
@@ -219,7 +222,7 @@ fits_link(const LbIndex *index, const Block *leaf, const int64 *lower)
 	int			cmp;
 
 	block_get_key(leaf, 0, key);
-	cmp = lb_words_cmp(key, lower, leaf->width);
+	cmp = lb_words_cmp(key, lower, index->shape.width);
 	if (lb_shape_varies(&index->shape) && leaf->prev != LB_NONE)
 		return cmp == 0;
 	return cmp >= 0;
@@ -232,6 +235,7 @@ check_block(Check *check, LbRef ref, int level, const int64 *lower)
 	const LbArena *arena = check->arena;
 	const LbIndex *index = check->index;
 	int			order = block_order(index);
+	int			width = block_width(&index->shape);
 	const Block *block;
 	Span		start = check->seen;
 	int			i;
@@ -240,9 +244,9 @@ check_block(Check *check, LbRef ref, int level, const int64 *lower)
 		return "index: a block is not there";
 	block = block_ptr(arena, ref);
 	if (block->level != level || block->order != order ||
-		block->width != index->shape.width ||
-		block->cap != (level == 0 ? leaf_capacity(index->shape.width, order) :
-					   link_capacity(index->shape.width)))
+		block->width != width ||
+		block->cap != (level == 0 ? leaf_capacity(width, order) :
+					   link_capacity(width)))
 		return "index: a block's header is wrong";
 	if (block->count > block->cap || block->count < (level == 0 ? 1 : 2))
 		return "index: a block has too many or too few entries";
@@ -288,6 +292,9 @@ check_block(Check *check, LbRef ref, int level, const int64 *lower)
 static bool
 shape_is_possible(const LbShape *shape)
 {
+	if (shape->counts)
+		return shape->width >= 1 && shape->width < LB_MAX_WIDTH &&
+			shape->member_words == shape->width && shape->ncolumns == 0;
 	if (shape->width < 2 || shape->width > LB_MAX_WIDTH)
 		return false;
 	if (!lb_shape_varies(shape))
@@ -322,8 +329,11 @@ lb_index_check(const LbArena *arena, const LbIndex *index)
 		problem = lb_cells_check(arena, &index->cells, &cells);
 	if (problem != NULL)
 		return problem;
-	if (index_hashed(index) ? index->hash.entries != index->members :
-		index->members > HASH_FROM)
+	if (index->shape.counts && index_hashed(index))
+		return "index: an index that counts rows has a hash";
+	if (!index->shape.counts &&
+		(index_hashed(index) ? index->hash.entries != index->members :
+		 index->members > HASH_FROM))
 		return "index: the hash and the index have different numbers of entries";
 
 	memset(&check, 0, sizeof(check));

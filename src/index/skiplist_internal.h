@@ -25,6 +25,16 @@
 #define HASH_FROM 96
 #define HASH_UNTIL 48
 
+/*
+ * How many words of an entry a block holds: the key, and, if the index counts
+ * rows, how many have it.
+ */
+static inline int
+block_width(const LbShape *shape)
+{
+	return shape->width + shape->counts;
+}
+
 /* The size of an index's blocks: a page, unless the only block is a leaf. */
 static inline int
 block_order(const LbIndex *index)
@@ -232,7 +242,7 @@ link_above(const LbArena *arena, const Block *block, int slot, Bound bound)
 
 	if (unlikely(bound.texts))
 		return lb_text_cmp(arena, block, slot, key, bound.nwords) > 0;
-	for (i = 0; i < block->width; i++, words += block->cap)
+	for (i = 0; i < bound.nwords; i++, words += block->cap)
 	{
 		if (*words != key[i])
 			return *words > key[i];
@@ -290,7 +300,7 @@ descend(const LbArena *arena, const LbIndex *index, Bound bound,
 	const Block *block = block_ptr(arena, ref);
 	int			level;
 
-	Assert(hint == NULL || (bound.inclusive && bound.nwords > 1));
+	Assert(hint == NULL || bound.inclusive);
 	for (level = index->height - 1; level > 0; level--)
 	{
 		const Block *next;
@@ -314,7 +324,7 @@ descend(const LbArena *arena, const LbIndex *index, Bound bound,
 		else if (level > 1)
 			prefetch_links(next, block->cap);
 		else
-			prefetch_leaf(next, index->shape.width);
+			prefetch_leaf(next, block->width);
 		if (before != NULL)
 		{
 			before->members += link_members(block)[at];
@@ -351,11 +361,11 @@ find_place(const LbArena *arena, const LbIndex *index, Bound bound,
 	return descend(arena, index, bound, NULL, path, before);
 }
 
-/* Whether the words of a slot are these. */
+/* Whether the first nwords words of a slot are these. */
 static inline bool
-leaf_has_words(const Block *leaf, int slot, const int64 *words)
+leaf_has_words(const Block *leaf, int slot, const int64 *words, int nwords)
 {
-	for (int i = 0; i < leaf->width; i++)
+	for (int i = 0; i < nwords; i++)
 	{
 		if (leaf_words(leaf, i)[slot] != words[i])
 			return false;
@@ -372,10 +382,43 @@ leaf_has_key(const LbArena *arena, const LbIndex *index, const Block *leaf,
 		return false;
 	return unlikely(lb_shape_varies(&index->shape)) ?
 		lb_text_has_key(arena, index, leaf, slot, key) :
-		leaf_has_words(leaf, slot, key);
+		leaf_has_words(leaf, slot, key, index->shape.width);
 }
 
-/* Copy the key of a slot of a leaf; it has at most LB_MAX_KEY_WORDS words. */
+/*
+ * Find the leaf and slot where a key is or belongs.  path gets the path there,
+ * through the links whose key is not above this one.  hint is NULL, or where
+ * that path may lead.
+ */
+static inline Block *
+descend_to_key(const LbArena *arena, const LbIndex *index, const int64 *key,
+			   const LbPath *hint, LbPath *path)
+{
+	Bound		bound = make_bound(key, index->shape.width, true);
+	const Block *leaf;
+
+	/* The slot is behind the key itself, if that is there. */
+	if (unlikely(lb_shape_varies(&index->shape)))
+	{
+		leaf = lb_text_descend(arena, index, bound, hint, path, NULL);
+		if (path->slot[0] > 0 &&
+			lb_text_has_key(arena, index, leaf, path->slot[0] - 1, key))
+			path->slot[0]--;
+	}
+	else
+	{
+		leaf = descend(arena, index, bound, hint, path, NULL);
+		if (path->slot[0] > 0 && leaf_has_words(leaf, path->slot[0] - 1, key,
+												index->shape.width))
+			path->slot[0]--;
+	}
+	return (Block *) leaf;
+}
+
+/*
+ * Copy the key of a slot of a leaf, and its number of rows if the index counts
+ * them; they have at most LB_MAX_KEY_WORDS words.
+ */
 static inline void
 leaf_get_key(const LbArena *arena, const LbIndex *index, const Block *leaf,
 			 int slot, int64 *key)
@@ -693,11 +736,14 @@ leaf_has_same_member(const LbArena *arena, const LbIndex *index,
 
 /* How many entries or links a child of a block has; 0 without such a child. */
 static inline int
-child_count(const LbArena *arena, const Block *parent, int slot)
+child_count(const LbArena *arena, const LbIndex *index, const Block *parent,
+			int slot)
 {
 	if (slot < 0 || slot >= parent->count)
 		return 0;
-	if (parent->level > 1)
+
+	/* Members are entries.  This spares reading the leaf, a cache miss. */
+	if (parent->level > 1 || index->shape.counts)
 		return block_ptr(arena, link_children(parent)[slot])->count;
 	return (int) (span_before(parent, slot + 1).members -
 				  span_before(parent, slot).members);
@@ -716,6 +762,33 @@ extern void lb_index_shift(const LbArena *arena, const LbIndex *index,
  * memory.
  */
 extern bool lb_index_resize_leaf(const LbMem *mem, LbIndex *index, int order);
+
+/* Add to the spans of all links of a path. */
+static inline void
+add_along(const LbArena *arena, const LbIndex *index, const LbPath *path,
+		  Span by)
+{
+	int			level;
+
+	for (level = 1; level < index->height; level++)
+		span_add(block_ptr(arena, path->ref[level]), path->slot[level], by);
+}
+
+/* Give an empty index a leaf.  Returns false if there is no memory. */
+extern bool lb_index_first_leaf(const LbMem *mem, LbIndex *index);
+
+/*
+ * For an index that counts rows: insert a key, which has count rows, at its
+ * path, from descend_to_key.  LB_OK, or LB_NOMEM, which leaves the index as it
+ * was.
+ */
+extern LbResult lb_index_insert_counted(const LbMem *mem, LbIndex *index,
+										LbPath *path, const int64 *key,
+										int64 count);
+
+/* The same for removing the key where a path leads, with all of its rows. */
+extern void lb_index_remove_counted(const LbMem *mem, LbIndex *index,
+									const LbPath *path);
 
 /*--------------------------------------------------------------------------
  * skiplist_bulk.c

@@ -180,6 +180,7 @@ look_up_all(const LbArena *arena, const LbIndex *index,
 	LbCursor   *places = lookups->places;
 	int			i;
 
+	Assert(!index->shape.counts);
 	Assert(lookups->n <= LB_PREFETCH_KEYS);
 	Assert(lookups->nwords <= lookups->key_stride);
 	if (!index_hashed(index))
@@ -256,11 +257,15 @@ bound_before(const int64 *prefix, int nwords, bool texts)
 	return bound;
 }
 
-/* lb_index_spans_many; texts is what lb_shape_varies says. */
+/*
+ * lb_index_spans_many; texts is what lb_shape_varies says, counts whether the
+ * index counts rows.
+ */
 static pg_attribute_always_inline void
 spans_all(const LbArena *arena, const LbIndex *index,
 		  const int64 *const *prefixes, const LbCursor *places,
-		  int n, int nwords, uint64 *members, uint64 *distinct, bool texts)
+		  int n, int nwords, uint64 *members, uint64 *distinct, bool texts,
+		  bool counts)
 {
 	int			lengths[LB_PREFETCH_KEYS];
 	const Block *blocks[LB_PREFETCH_KEYS];
@@ -309,7 +314,7 @@ spans_all(const LbArena *arena, const LbIndex *index,
 			if (level > 1)
 				prefetch_links(blocks[i], block->cap);
 			else
-				prefetch_leaf(blocks[i], index->shape.width);
+				prefetch_leaf(blocks[i], index->shape.width + counts);
 		}
 	}
 	for (i = 0; index->height > 0 && i < n; i++)
@@ -324,7 +329,7 @@ spans_all(const LbArena *arena, const LbIndex *index,
 							   bound_before(prefixes[i],
 											texts ? lengths[i] : nwords,
 											texts));
-		members[i] += (uint64) slot;
+		members[i] += leaf_members(leaf, 0, slot, counts);
 		if (distinct != NULL)
 			distinct[i] += leaf_distinct(leaf, 0, slot);
 	}
@@ -336,7 +341,16 @@ spans_texts(const LbArena *arena, const LbIndex *index,
 			int n, int nwords, uint64 *members, uint64 *distinct)
 {
 	spans_all(arena, index, prefixes, places, n, nwords, members, distinct,
-			  true);
+			  true, false);
+}
+
+static pg_noinline void
+spans_counts(const LbArena *arena, const LbIndex *index,
+			 const int64 *const *prefixes, const LbCursor *places,
+			 int n, int nwords, uint64 *members, uint64 *distinct)
+{
+	spans_all(arena, index, prefixes, places, n, nwords, members, distinct,
+			  false, true);
 }
 
 void
@@ -347,9 +361,12 @@ lb_index_spans_many(const LbArena *arena, const LbIndex *index,
 	if (unlikely(lb_shape_varies(&index->shape)))
 		spans_texts(arena, index, prefixes, places, n, nwords, members,
 					distinct);
+	else if (unlikely(index->shape.counts))
+		spans_counts(arena, index, prefixes, places, n, nwords, members,
+					 distinct);
 	else
 		spans_all(arena, index, prefixes, places, n, nwords, members,
-				  distinct, false);
+				  distinct, false, false);
 }
 
 /*--------------------------------------------------------------------------
@@ -422,7 +439,7 @@ static inline void
 prefetch_level(const LbArena *arena, const LbIndex *index,
 			   const int64 *const *keys, int n, int level, LbPath *paths)
 {
-	int			width = index->shape.width;
+	int			width = block_width(&index->shape);
 	int			cap = link_capacity(width);
 	const LbRef *children[LB_PREFETCH_KEYS];
 	int			i;
@@ -472,7 +489,7 @@ void
 lb_index_prefetch_changes(const LbArena *arena, const LbIndex *index,
 						  const int64 *const *keys, int nkeys, LbPath *paths)
 {
-	int			width = index->shape.width;
+	int			width = block_width(&index->shape);
 	int			cap = leaf_capacity(width, LB_MAX_ORDER);
 	int			level;
 	int			i;
@@ -486,7 +503,10 @@ lb_index_prefetch_changes(const LbArena *arena, const LbIndex *index,
 	for (level = index->height - 1; level > 0; level--)
 		prefetch_level(arena, index, keys, nkeys, level, paths);
 
-	/* A change moves the entries behind its key. */
+	/*
+	 * A change moves the entries behind its key.  One of a number of rows
+	 * mostly writes that only; the search has the first words.
+	 */
 	for (i = 0; i < nkeys; i++)
 	{
 		const Block *leaf = unlocked_block(arena, paths[i].ref[0]);
@@ -497,6 +517,12 @@ lb_index_prefetch_changes(const LbArena *arena, const LbIndex *index,
 			continue;
 		count = unlocked_count(leaf, cap);
 		slot = array_lower(leaf_words_at(leaf, cap, 0), 0, count, keys[i][0]);
+		if (index->shape.counts)
+		{
+			for (int word = 1; word < width; word++)
+				lb_prefetch_write(leaf_words_at(leaf, cap, word) + slot);
+			continue;
+		}
 		prefetch_to_write(leaf_tags_at(leaf) + slot, (count - slot) / 8 + 1);
 		for (int word = 0; word < width; word++)
 			prefetch_to_write(leaf_words_at(leaf, cap, word) + slot,

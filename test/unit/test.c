@@ -127,6 +127,7 @@ main(int argc, char **argv)
 	run_hash_tests();
 	run_list_tests();
 	run_text_tests();
+	run_counts_tests();
 
 	printf("%" PRIu64 " operations\n", operations);
 	printf("%d passed, %d failed\n", passed, failed);

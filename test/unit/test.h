@@ -84,6 +84,7 @@ extern void world_limit(World *world, uint32 chunks);
 
 /* Run all tests of a structure. */
 extern void run_arena_tests(void);
+extern void run_counts_tests(void);
 extern void run_feed_tests(void);
 extern void run_hash_tests(void);
 extern void run_list_tests(void);
