@@ -131,6 +131,9 @@
 #   make bench-standby      ranks on a standby, what feeding it costs a primary, replay
 #                           and promotion, for docs/performance.md: ten minutes
 #                           SIZE=10000000 ROUNDS=5 OUT=file
+#   make bench-counts       boards that keep counts, for docs/performance.md: memory,
+#                           builds, ranks and updates; a quarter of an hour
+#                           SIZE=10000000 BIG=500000000 ROUNDS=5 OUT=file
 #   make bench-quick        counts the instructions of the data structure, beside
 #                           the committed figures: less than a minute, and the
 #                           same result on a busy machine
@@ -157,7 +160,7 @@ LB_VERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" $(TREE)/le
 SCRIPT_TARGETS = check test test-versions test-bare test-cassert test-core test-packages deb dist \
 	demo demo-stop demo-cluster demo-cluster-stop import-redis oracle plan-times citus-oracle soak chaos faults sqlsmith test-load \
 	bench bench-peers bench-profile bench-own bench-prepared \
-	bench-keys bench-sql bench-boards bench-citus bench-standby bench-quick
+	bench-keys bench-sql bench-boards bench-citus bench-standby bench-counts bench-quick
 .PHONY: $(SCRIPT_TARGETS)
 
 # Goals that need PGXS; a plain "make" is one of them.
@@ -262,12 +265,15 @@ bench-prepared:
 bench-standby:
 	@$(TREE)/test/bench/standby.sh
 
+bench-counts:
+	@$(TREE)/test/bench/counts.sh
+
 bench-quick:
 	@$(TREE)/test/bench/quick.sh
 
 # The scripts read their parameters from the environment.  SECONDS is a special
 # variable of bash, so it gets another name.
-export PLAYERS CSV SIZE ROUNDS OUT SEED CONNECTIONS TRANSACTIONS COMPARISONS EVERY STATEMENTS
+export PLAYERS CSV SIZE BIG ROUNDS OUT SEED CONNECTIONS TRANSACTIONS COMPARISONS EVERY STATEMENTS
 export SIZES SHARDS CLIENTS BOARDS LARGE VALKEY_DIR WRITE CITUS
 export TAP PG_MAJOR VERSIONS MIRROR CASSERT_DIR CORE_DIR DEB_DIR
 ifneq ($(origin SECONDS),undefined)

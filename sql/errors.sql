@@ -128,8 +128,8 @@ CREATE TABLE noindex (player_id bigint, score bigint, grp text, d bigint, ok boo
 SELECT format(E'%s\n   %s %s / %s / %s', s, e.state, e.message, e.detail, e.hint)
 FROM unnest(ARRAY[
 	'''t'', ''t''', '''f'', ''t''', ''''', ''t''', '''a:b'', ''t''',
-	'repeat(''x'', 64), ''t''', 'NULL, ''t''', '''x'', NULL', '''x'', ''t'', NULL',
-	'''x'', ''t'', rank_by => NULL', '''x'', ''t'', method => NULL',
+	'repeat(''x'', 64), ''t''', 'NULL, ''t''', '''x'', NULL',
+	'''x'', ''t'', rank_by => NULL',
 	'''x'', ''t'', method => ''best''', '''*'', ''t''', '''x'', ''nosuch''',
 	'''x'', 0', '''x'', 4294967295', '''x'', ''t'', ''nosuch''',
 	'''x'', ''t'', ''''', '''x'', ''t'', ''ctid''', '''x'', ''t'', ''grp''',

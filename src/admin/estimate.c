@@ -12,6 +12,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 
+#include "boards/definition.h"
 #include "boards/shared.h"
 #include "boards/types.h"
 #include "index/skiplist.h"
@@ -38,13 +39,48 @@ estimate(int64 members, const LbShape *shape, int key_words)
 		(int64) lb_index_estimate(members, shape, key_words);
 }
 
+/*
+ * The entries of a board: one for each member, or for each distinct score.
+ * Raises 22023 or 22004 if the number of these is not given, or given in vain.
+ */
+static int64
+count_entries(FunctionCallInfo fcinfo, bool counts)
+{
+	int64		members = PG_GETARG_INT64(0);
+
+	if (!counts && PG_ARGISNULL(3))
+		return members;
+	if (!counts)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"%s\" is of boards that keep counts",
+						"distinct_scores"),
+				 errhint("Give keeps => 'counts' as well.")));
+	if (PG_ARGISNULL(3))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("argument \"%s\" must not be null", "distinct_scores"),
+				 errdetail("A board that keeps counts takes memory for each distinct score."),
+				 errhint("SELECT count(DISTINCT score) says how many there are.")));
+	if (PG_GETARG_INT64(3) < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"%s\" is out of range: " INT64_FORMAT,
+						"distinct_scores", PG_GETARG_INT64(3))));
+	return Min(members, PG_GETARG_INT64(3));
+}
+
 Datum
 lb_estimate_memory(PG_FUNCTION_ARGS)
 {
-	int64		members = PG_GETARG_INT64(0);
-	int32		columns = PG_GETARG_INT32(1);
+	int32		columns;
+	int64		entries;
+	bool		counts;
 	LbShape		shape;
 
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2))
+		PG_RETURN_NULL();
+	columns = PG_GETARG_INT32(1);
 	if (columns < 1 || columns > LB_MAX_RANK_COLUMNS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -52,8 +88,10 @@ lb_estimate_memory(PG_FUNCTION_ARGS)
 						"columns", columns),
 				 errhint("A board ranks by 1 to %d columns.",
 						 LB_MAX_RANK_COLUMNS)));
-	shape = lb_fixed_shape(columns + 1, 1);
-	PG_RETURN_INT64(estimate(members, &shape, shape.width));
+	counts = lb_keeps_counts(text_to_cstring(PG_GETARG_TEXT_PP(2)));
+	entries = count_entries(fcinfo, counts);
+	shape = counts ? lb_counts_shape(columns) : lb_fixed_shape(columns + 1, 1);
+	PG_RETURN_INT64(estimate(entries, &shape, shape.width));
 }
 
 /*

@@ -253,6 +253,14 @@ check_columns(const LbDefinition *defn, Relation rel)
 		lb_set_column_type(&column, type, typmod);
 		if (column.type == NULL)
 			type_error(roles[column.role], &column, type, typmod);
+		if (i < defn->nrank_by && defn->counts &&
+			column.type->words == LB_TEXT)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot keep counts of %s column \"%s\"",
+							roles[column.role], column.name),
+					 errdetail("Texts cannot be counted."),
+					 errhint("Leave it out of rank_by, or let the board keep members.")));
 	}
 }
 
@@ -303,7 +311,7 @@ column_name(const LbColumn *column)
 static void
 column_values(const LbDefinition *defn, LbArg *args)
 {
-	args[0] = lb_arg_text(lb_member_columns(defn)->name[0] == '\0' ? NULL :
+	args[0] = lb_arg_text(defn->nmember == 0 || lb_member_columns(defn)->name[0] == '\0' ? NULL :
 						  lb_format_member(lb_member_columns(defn), defn->nmember));
 	args[1] = lb_arg_text(lb_score_column(defn)->name[0] == '\0' ? NULL :
 						  lb_format_rank_by(defn->columns, defn->nrank_by));
@@ -389,7 +397,7 @@ lock_name(const LbDefinition *defn)
 static void
 record_board(const LbDefinition *defn, bool distributed)
 {
-	LbArg		args[NCOLUMN_VALUES + 3];
+	LbArg		args[NCOLUMN_VALUES + 4];
 
 	SPI_connect();
 	if (!distributed)
@@ -398,9 +406,10 @@ record_board(const LbDefinition *defn, bool distributed)
 	args[4] = lb_arg_text(defn->name);
 	args[5] = lb_arg_regclass(defn->source);
 	args[6] = lb_arg_text(lb_method_names[defn->method]);
+	args[7] = lb_arg_text(lb_keeps_names[defn->counts]);
 	skip_used_numbers();
-	(void) lb_own_exec_latest("INSERT INTO @.lb_board (member, rank_by, board_column, ranked_if, board, source, method) "
-							  "VALUES ($1, $2, $3, $4, $5, $6, $7)",
+	(void) lb_own_exec_latest("INSERT INTO @.lb_board (member, rank_by, board_column, ranked_if, board, source, method, keeps) "
+							  "VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
 							  lengthof(args), args);
 	SPI_finish();
 
@@ -458,6 +467,24 @@ lb_record_defn(const LbDefinition *defn, bool distributed)
 	return recorded_board(defn->name, distributed);
 }
 
+/* Raise 0A000 if the board must keep members. */
+static void
+check_counts(const LbDefinition *defn)
+{
+	if (lb_windows_prefix(defn->name) >= 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("family \"%s\" cannot keep counts", defn->name),
+				 errdetail("Its boards can be windows, whose standings have members."),
+				 errhint("Use another name, or let the family keep members.")));
+	if (lb_is_distributed_table(defn->source))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot keep counts of distributed table \"%s\"",
+						get_rel_name(defn->source)),
+				 errhint("Let the board keep members.")));
+}
+
 void
 lb_make_board(LbDefinition *defn)
 {
@@ -465,6 +492,8 @@ lb_make_board(LbDefinition *defn)
 	bool		distributed;
 
 	lock_source(defn);
+	if (defn->counts)
+		check_counts(defn);
 	distributed = lb_serves(defn->source);
 	recorded = lb_record_defn(defn, distributed);
 	if (lb_windows_prefix(defn->name) >= 0)
@@ -488,11 +517,26 @@ lb_make_board(LbDefinition *defn)
 		lb_distributed->create(recorded);
 }
 
+/* The method of a board, or NULL: the default of what it keeps. */
+static void
+take_method(LbDefinition *defn, const char *method)
+{
+	defn->method = method != NULL ? lb_method_from_text(method) :
+		defn->counts ? LB_RANK : LB_ROW_NUMBER;
+	if (defn->counts && defn->method == LB_ROW_NUMBER)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a board that keeps counts has no row numbers"),
+				 errhint("Use the method \"rank\" or \"dense_rank\", or let the board keep members.")));
+}
+
+/* The argument of lb_create_board() that lb_record_board() does not have. */
+#define KEEPS_ARG 7
+
 void
 lb_take_definition(FunctionCallInfo fcinfo, LbDefinition *defn, bool recording)
 {
-	static const char *const names[] = {"board", "source", "member",
-	"rank_by", NULL, "method"};
+	static const char *const names[] = {"board", "source", NULL, "rank_by"};
 	char	   *board;
 
 	for (int i = 0; i < (int) lengthof(names); i++)
@@ -504,7 +548,12 @@ lb_take_definition(FunctionCallInfo fcinfo, LbDefinition *defn, bool recording)
 	check_name(board, recording);
 	memset(defn, 0, sizeof(LbDefinition));
 	strlcpy(defn->name, board, NAMEDATALEN);
-	defn->method = lb_method_from_text(text_to_cstring(PG_GETARG_TEXT_PP(5)));
+	if (!recording && PG_ARGISNULL(KEEPS_ARG))
+		lb_null_argument("keeps");
+	defn->counts = !recording &&
+		lb_keeps_counts(text_to_cstring(PG_GETARG_TEXT_PP(KEEPS_ARG)));
+	take_method(defn, PG_ARGISNULL(5) ? NULL :
+				text_to_cstring(PG_GETARG_TEXT_PP(5)));
 	defn->source = PG_GETARG_OID(1);
 	if (PG_ARGISNULL(4) && strcmp(board, "*") == 0)
 		ereport(ERROR,
@@ -512,7 +561,10 @@ lb_take_definition(FunctionCallInfo fcinfo, LbDefinition *defn, bool recording)
 				 errmsg("board \"*\" must be a family"),
 				 errhint("Give a \"board_column\".")));
 	lb_add_rank_by(defn, text_to_cstring(PG_GETARG_TEXT_PP(3)));
-	lb_add_member(defn, text_to_cstring(PG_GETARG_TEXT_PP(2)));
+	if (!PG_ARGISNULL(2))
+		lb_add_member(defn, text_to_cstring(PG_GETARG_TEXT_PP(2)));
+	else if (!defn->counts)
+		lb_add_member(defn, "player_id");
 	if (!PG_ARGISNULL(4))
 		lb_add_column(defn, LB_ROLE_BOARD, NameStr(*PG_GETARG_NAME(4)));
 	if (!PG_ARGISNULL(6))
@@ -582,7 +634,7 @@ lb_drop_board(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("must be superuser to drop a board whose table is gone")));
 	defn = *found;
-	if (exists && lb_serves(defn.source))
+	if (exists && !defn.counts && lb_serves(defn.source))
 		lb_distributed->drop(&defn);
 
 	SPI_connect();

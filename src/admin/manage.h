@@ -13,17 +13,17 @@
 #include "boards/definition.h"
 
 /*
- * Make a board of a definition that has its name, source, method and the names
- * of its columns: check it, make its triggers, record it.  Locks the source in
- * ShareRowExclusiveLock, to the end of the transaction.  Raises if the board
- * cannot be made.
+ * Make a board of a definition that has its name, source, method, what it
+ * keeps and the names of its columns: check it, make its triggers, record it.
+ * Locks the source in ShareRowExclusiveLock, to the end of the transaction.
+ * Raises if the board cannot be made.
  */
 extern void lb_make_board(LbDefinition *defn);
 
 /*
  * The definition that the arguments of lb_create_board() are; with recording,
- * of a function that records a board that another server has made.  Raises
- * what they raise.
+ * of a function that records a board that another server has made, and lacks
+ * the last argument.  Raises what they raise.
  */
 extern void lb_take_definition(FunctionCallInfo fcinfo, LbDefinition *defn,
 							   bool recording);

@@ -160,7 +160,7 @@ static bool
 is_served(const char *name, LbDefinition **defn)
 {
 	*defn = lb_find_defn(name);
-	return *defn != NULL && lb_serves((*defn)->source);
+	return *defn != NULL && !(*defn)->counts && lb_serves((*defn)->source);
 }
 
 static void

@@ -181,8 +181,8 @@ static void
 put_row(Listing *list, const char *name, const BoardRow *row, RowKind kind)
 {
 	const DefRow *def = &list->def;
-	Datum		values[37];
-	bool		nulls[37];
+	Datum		values[38];
+	bool		nulls[38];
 	const uint64 *planned = &row->counts[LB_COUNT_PLANNED_CAUSES];
 	int			i = 0;
 
@@ -218,8 +218,8 @@ put_row(Listing *list, const char *name, const BoardRow *row, RowKind kind)
 	values[i++] = Int64GetDatum(sum_causes(planned));
 	for (int j = 0; j < LB_NCAUSES; j++)
 	{
-		/* The planner knows of policies. */
-		if (j != LB_CAUSE_ROW_SECURITY)
+		/* The planner knows of policies, and what a board keeps. */
+		if (j != LB_CAUSE_ROW_SECURITY && j != LB_CAUSE_COUNTS)
 			values[i++] = Int64GetDatum(planned[j]);
 	}
 	Assert(i == lengthof(values));

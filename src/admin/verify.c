@@ -162,18 +162,14 @@ copy_keys(Verify *v, const LbTarget *target, uint64 place, int64 *keys,
 }
 
 /*
- * Compare one board with the run of sorted tuples that starts at *tuple and
- * has number as its first word (a family), or is the whole sort (number < 0).
- * *tuple is left at the first one after it.  The scan has met off_board rows
- * that are not ranked.
+ * Compare a board with the run of sorted tuples that starts at *tuple and has
+ * number as its first word (a family), or is the whole sort (number < 0).
+ * *tuple is left at the first one after it.
  */
 static void
-verify_board(Verify *v, const LbTarget *target, LbSort *sort, int64 number,
-			 const int64 **tuple, int64 off_board)
+verify_keys(Verify *v, const char *name, const LbTarget *target, LbSort *sort,
+			int64 number, const int64 **tuple, int64 *counted)
 {
-	char	   *name = v->defn->family ?
-		lb_family_board_name(v->defn, &target->value) :
-		pstrdup(v->defn->name);
 	const LbShape *shape = &v->defn->shape;
 	int			first = number < 0 ? 0 : 1;
 	int64	   *keys = palloc(COPY_WORDS * sizeof(int64));
@@ -182,7 +178,6 @@ verify_board(Verify *v, const LbTarget *target, LbSort *sort, int64 number,
 	int			n = 0;
 	int			at = 0;
 	bool		more = true;
-	int64		counted = off_board;
 	const char *why;
 
 	for (;;)
@@ -192,7 +187,7 @@ verify_board(Verify *v, const LbTarget *target, LbSort *sort, int64 number,
 
 		if (at == n && more)
 		{
-			n = copy_keys(v, target, place, keys, &counted, &why);
+			n = copy_keys(v, target, place, keys, counted, &why);
 			if (n < 0)
 			{
 				report(v, name, NULL, why);
@@ -227,11 +222,167 @@ verify_board(Verify *v, const LbTarget *target, LbSort *sort, int64 number,
 			at++;
 		}
 	}
+	pfree(keys);
+}
+
+/*
+ * With counts: copy keys of a board, each with the number of its rows, as
+ * copy_keys() does.  They are those behind *after, or the first ones if it is
+ * NULL.
+ */
+static int
+copy_counts(Verify *v, const LbTarget *target, const int64 *after, int64 *keys,
+			int64 *off_board, const char **why)
+{
+	LbAccess	r;
+	int			width = v->defn->shape.width;
+	int			n = 0;
+
+	r.target = *target;
+	lb_access_begin(&r, v->snapshot, false, LB_READER_VERIFY);
+	if (!lb_access_lock(&r))
+	{
+		v->too_old |= r.cause == LB_CAUSE_SNAPSHOT;
+		*why = "the board could not be read from its index";
+		return -1;
+	}
+	if (after == NULL && !lb_access_off_board(&r, off_board))
+		*off_board = -1;
+	*why = after != NULL || r.view.board == NULL ? NULL :
+		lb_index_check(&lb_shared->arena, r.view.board);
+	if (*why != NULL)
+		n = -1;
+	else
+	{
+		for (; (n + 1) * (width + 1) <= COPY_WORDS; n++)
+		{
+			int64	   *key = keys + n * (width + 1);
+
+			if (!lb_counts_next(&r.view, after, key, &key[width]))
+				break;
+			after = key;
+		}
+	}
+	lb_access_unlock(&r);
+	return n;
+}
+
+/* Take the tuples of one key off the sort; returns how many rows have it. */
+static int64
+take_rows(Verify *v, LbSort *sort, int64 number, const int64 **tuple,
+		  int64 *key)
+{
+	int			first = number < 0 ? 0 : 1;
+	int			width = v->defn->shape.width;
+	int64		rows = 0;
+
+	memcpy(key, *tuple + first, width * sizeof(int64));
+	do
+	{
+		rows += (*tuple)[first + width];
+		*tuple = lb_sort_next(sort);
+	} while (*tuple != NULL && (number < 0 || (*tuple)[0] == number) &&
+			 lb_words_cmp(*tuple + first, key, width) == 0);
+	return rows;
+}
+
+/* Report that table and index have different numbers of rows of a key. */
+static void
+report_rows(Verify *v, const char *board, const int64 *key, int64 table,
+			int64 index)
+{
+	char	   *score = TextDatumGetCString(lb_score_to_text(v->defn, lb_directed(key[0],
+																				  lb_score_column(v->defn)->descending)));
+
+	report(v, board, NULL,
+		   psprintf("the index has " INT64_FORMAT " rows of score %s, the table " INT64_FORMAT,
+					index, score, table));
+}
+
+/* verify_keys() with counts. */
+static void
+verify_counts(Verify *v, const char *name, const LbTarget *target,
+			  LbSort *sort, int64 number, const int64 **tuple,
+			  int64 *counted)
+{
+	const LbShape *shape = &v->defn->shape;
+	int			words = shape->width + 1;
+	int64	   *keys = palloc(COPY_WORDS * sizeof(int64));
+	int64		row[LB_MAX_WIDTH];
+	int64		last[LB_MAX_WIDTH];
+	int64		rows = 0;		/* that have the key in row, or 0: none is
+								 * left */
+	int			n = 0;
+	int			at = 0;
+	bool		any = false;
+	bool		more = true;
+	const char *why = NULL;
+
+	while (why == NULL)
+	{
+		const int64 *key;
+		int			c;
+
+		if (at == n && more)
+		{
+			n = copy_counts(v, target, any ? last : NULL, keys, counted, &why);
+			more = n > 0;
+			at = 0;
+			if (more)
+				memcpy(last, keys + (n - 1) * words,
+					   shape->width * sizeof(int64));
+			any = true;
+			CHECK_FOR_INTERRUPTS();
+			continue;
+		}
+		if (rows == 0 && *tuple != NULL &&
+			(number < 0 || (*tuple)[0] == number))
+			rows = take_rows(v, sort, number, tuple, row);
+		if (rows == 0 && at == n)
+			break;
+		key = keys + at * words;
+		c = rows == 0 ? 1 : at == n ? -1 : lb_key_cmp(shape, row, key);
+		if (c < 0)
+			report_rows(v, name, row, rows, 0);
+		else if (c > 0)
+			report_rows(v, name, key, 0, key[shape->width]);
+		else if (rows != key[shape->width])
+			report_rows(v, name, row, rows, key[shape->width]);
+		if (c <= 0)
+			rows = 0;
+		if (c >= 0)
+			at++;
+	}
+	if (why != NULL)
+	{
+		report(v, name, NULL, why);
+		while (*tuple != NULL && (number < 0 || (*tuple)[0] == number))
+			*tuple = lb_sort_next(sort);
+	}
+	pfree(keys);
+}
+
+/*
+ * Compare one board with its tuples (see verify_keys).  The scan has met
+ * off_board rows that are not ranked.
+ */
+static void
+verify_board(Verify *v, const LbTarget *target, LbSort *sort, int64 number,
+			 const int64 **tuple, int64 off_board)
+{
+	char	   *name = v->defn->family ?
+		lb_family_board_name(v->defn, &target->value) :
+		pstrdup(v->defn->name);
+	int64		counted = off_board;
+
+	if (v->defn->shape.counts)
+		verify_counts(v, name, target, sort, number, tuple, &counted);
+	else
+		verify_keys(v, name, target, sort, number, tuple, &counted);
 	if (counted != off_board && counted >= 0)
 		report(v, name, NULL,
 			   psprintf(INT64_FORMAT " rows are off the board, the table has " INT64_FORMAT,
 						counted, off_board));
-	pfree(keys);
 	pfree(name);
 }
 
@@ -360,7 +511,8 @@ compare(Verify *v, const LbTarget *only, LOCKMODE lockmode)
 	PushActiveSnapshot(GetLatestSnapshot());
 	v->snapshot = GetActiveSnapshot();
 	lb_pause("verify");
-	sort = lb_sort_rows(defn, rel, v->snapshot, &values, NULL, no_poll);
+	sort = lb_sort_rows(defn, rel, v->snapshot, &values, false, NULL,
+						no_poll);
 	if (sort == NULL)
 		report(v, defn->name, NULL, lb_no_key_reason);
 	else if (!defn->family)
@@ -444,7 +596,8 @@ verify_defn(ReturnSetInfo *rsinfo, bool as_text, LbDefinition *defn,
 	v.as_text = as_text;
 	v.context = CurrentMemoryContext;
 	v.defn = defn;
-	if (defn->problem == lb_engine_problem && lb_serves(defn->source))
+	if (defn->problem == lb_engine_problem && !defn->counts &&
+		lb_serves(defn->source))
 	{
 		lb_distributed->verify(defn, report_server, &v);
 		put_reports(&v);

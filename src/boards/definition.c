@@ -52,8 +52,11 @@ enum
 	Anum_lb_board_board_column,
 	Anum_lb_board_method,
 	Anum_lb_board_ranked_if,
-	Natts_lb_board = Anum_lb_board_ranked_if
+	Anum_lb_board_keeps,
+	Natts_lb_board = Anum_lb_board_keeps
 };
+
+const char *const lb_keeps_names[2] = {"members", "counts"};
 
 /* A definition in the cache; its columns follow it. */
 typedef struct CachedDefn
@@ -223,6 +226,19 @@ source_cmp(const void *a, const void *b)
 	return x < y ? -1 : x > y ? 1 : name_cmp(a, b);
 }
 
+bool
+lb_keeps_counts(const char *keeps)
+{
+	bool		counts = strcmp(keeps, lb_keeps_names[true]) == 0;
+
+	if (strcmp(keeps, lb_keeps_names[counts]) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a board cannot keep \"%s\"", keeps),
+				 errhint("It keeps \"members\", or \"counts\": the number of rows of each distinct score.")));
+	return counts;
+}
+
 void
 lb_add_column(LbDefinition *defn, LbRole role, const char *name)
 {
@@ -344,6 +360,8 @@ fingerprint(const LbDefinition *defn)
 
 	initStringInfo(&buf);
 	appendStringInfo(&buf, "%u", defn->source);
+	if (defn->counts)
+		appendStringInfoString(&buf, "|counts");
 	for (int i = 0; i < defn->ncolumns; i++)
 		appendStringInfo(&buf, "|%d%d%s", defn->columns[i].role,
 						 defn->columns[i].descending, defn->columns[i].name);
@@ -377,7 +395,13 @@ read_row(LbDefinition *defn, HeapTuple tuple, TupleDesc desc, Oid lb_board)
 	string = TextDatumGetCString(VALUE(rank_by));
 	read_rank_by(defn, string);
 	pfree(string);
-	read_member(defn, TextDatumGetCString(VALUE(member)));
+	string = TextDatumGetCString(VALUE(keeps));
+	defn->counts = strcmp(string, lb_keeps_names[true]) == 0;
+	pfree(string);
+	if (!IS_NULL(member))
+		read_member(defn, TextDatumGetCString(VALUE(member)));
+	else if (!defn->counts)
+		lb_add_column(defn, LB_ROLE_MEMBER, "");
 	if (!IS_NULL(board_column))
 		lb_add_column(defn, LB_ROLE_BOARD, NAME(board_column));
 	if (!IS_NULL(ranked_if))

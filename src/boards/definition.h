@@ -39,7 +39,7 @@ typedef struct LbDefinition
 	char	   *source_name;	/* qualified and quoted, for the queries ... */
 	char	   *from_name;		/* ... without tables that inherit from it */
 	int			nrank_by;		/* columns of rank_by */
-	int			nmember;		/* those of the member */
+	int			nmember;		/* those of the member; 0 only with counts */
 	int			ncolumns;		/* all columns, in this order: those of
 								 * rank_by, those of the member, the board
 								 * column, ranked_if */
@@ -50,6 +50,8 @@ typedef struct LbDefinition
 	bool		signed_zeros;	/* a column of rank_by can have -0 */
 	bool		family;			/* has a board column */
 	bool		has_ranked_if;
+	bool		counts;			/* keeps the number of rows of each score, and
+								 * not the members */
 	bool		misfit;			/* there can be no defining query */
 	bool		checked_ok;		/* what lb_may_read() found for checked_user */
 	LbMethod	method;
@@ -58,6 +60,7 @@ typedef struct LbDefinition
 	uint32		fingerprint;	/* of everything that the keys depend on */
 	LbShape		shape;			/* of a key, by the types of the columns; its
 								 * width is 0 until it is settled */
+	Oid			member_index;	/* a unique index on the member */
 	bool		captured;		/* all triggers are there and enabled */
 	bool		keeps_rows;		/* a trigger may prevent that a row is written */
 	bool		row_security;	/* the source has row-level security */
@@ -73,6 +76,15 @@ typedef struct LbDefinition
 	struct LbSharedBoard *shared;	/* in shared memory, or NULL until needed */
 	uint64		generation;		/* of shared */
 } LbDefinition;
+
+/* What lb_board.keeps says, by LbDefinition.counts. */
+extern const char *const lb_keeps_names[2];
+
+/*
+ * Whether a board that keeps this has counts.  Raises 22023 if no board can
+ * keep it.
+ */
+extern bool lb_keeps_counts(const char *keeps);
 
 /*
  * Add a column to a new definition, whose columns are in the current memory
@@ -100,7 +112,7 @@ lb_score_column(const LbDefinition *defn)
 	return &defn->columns[0];
 }
 
-/* The nmember columns of the member. */
+/* The nmember columns of the member, if there are any. */
 static inline const LbColumn *
 lb_member_columns(const LbDefinition *defn)
 {
@@ -115,11 +127,45 @@ lb_member_column(const LbDefinition *defn)
 	return lb_member_columns(defn);
 }
 
-/* The columns whose words a key has: those of rank_by, and the member's. */
+/*
+ * The place among the member's columns of an attribute of the source; -1: it
+ * is none of them.
+ */
+static inline int
+lb_member_place(const LbDefinition *defn, AttrNumber attno)
+{
+	for (int i = 0; i < defn->nmember; i++)
+	{
+		if (lb_member_columns(defn)[i].attno == attno)
+			return i;
+	}
+	return -1;
+}
+
+/*
+ * The columns that the order of the rows is made of: those of rank_by, and the
+ * member's.  A row with a null in one of them is off the board.
+ */
 static inline int
 lb_nkey_columns(const LbDefinition *defn)
 {
 	return defn->nrank_by + defn->nmember;
+}
+
+/* Whether the index has members.  One that keeps counts has scores only. */
+static inline bool
+lb_has_members(const LbDefinition *defn)
+{
+	return !defn->counts;
+}
+
+/*
+ * The columns whose words a key of the index has, the first of those above.
+ */
+static inline int
+lb_nindex_columns(const LbDefinition *defn)
+{
+	return lb_has_members(defn) ? lb_nkey_columns(defn) : defn->nrank_by;
 }
 
 /* NULL if the definition is no family. */

@@ -35,7 +35,8 @@ lb_serves(Oid source)
 bool
 lb_has_distributed_board(const LbDefinition *defn)
 {
-	return lb_serves(defn->source) && !lb_is_captured(defn->source);
+	return lb_serves(defn->source) && !lb_is_captured(defn->source) &&
+		!defn->counts;
 }
 
 bool

@@ -33,17 +33,6 @@ const char	lb_partition_problem[] = "a partition is not a plain table";
 const char	lb_engine_problem[] = "another engine keeps the rows of the table";
 const char	lb_index_problem[] = "there is no valid unique index on the member";
 
-static bool
-is_member_column(const LbDefinition *defn, AttrNumber attno)
-{
-	for (int i = 0; i < defn->nmember; i++)
-	{
-		if (lb_member_columns(defn)[i].attno == attno)
-			return true;
-	}
-	return false;
-}
-
 /*
  * Whether the columns of an index are those of the member, in any order, or
  * these and the board column.
@@ -58,7 +47,7 @@ is_on_member(const FormData_pg_index *index, const LbDefinition *defn)
 	{
 		AttrNumber	attno = index->indkey.values[i];
 
-		if (is_member_column(defn, attno))
+		if (lb_member_place(defn, attno) >= 0)
 			nmember++;
 		else if (attno == InvalidAttrNumber || attno != board)
 			return false;
@@ -66,18 +55,19 @@ is_on_member(const FormData_pg_index *index, const LbDefinition *defn)
 	return nmember == defn->nmember;
 }
 
-/* Whether an index of rel makes the member unique on its board. */
-static bool
-has_member_index(Relation rel, const LbDefinition *defn)
+/* An index of rel that makes the member unique on its board, or InvalidOid. */
+static Oid
+find_member_index(Relation rel, const LbDefinition *defn)
 {
 	List	   *indexes = RelationGetIndexList(rel);
 	ListCell   *lc;
-	bool		found = false;
+	Oid			result = InvalidOid;
 
 	foreach(lc, indexes)
 	{
 		HeapTuple	tuple;
 		Form_pg_index index;
+		bool		found;
 
 		tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(lfirst_oid(lc)));
 		if (!HeapTupleIsValid(tuple))
@@ -89,10 +79,13 @@ has_member_index(Relation rel, const LbDefinition *defn)
 			heap_attisnull(tuple, Anum_pg_index_indpred, NULL);
 		ReleaseSysCache(tuple);
 		if (found)
+		{
+			result = lfirst_oid(lc);
 			break;
+		}
 	}
 	list_free(indexes);
-	return found;
+	return result;
 }
 
 AttrNumber
@@ -205,21 +198,37 @@ is_plain(const LbColumn *column)
 	return column->type == NULL || column->type->plain;
 }
 
+/*
+ * The shape of keys that are counted, of columns with these words.  What it
+ * cannot be is the problem of the definition: see look_up_source().
+ */
+static LbShape
+counts_shape(const uint8 *words, int n)
+{
+	int			width = 0;
+
+	for (int i = 0; i < n; i++)
+		width += words[i] >= LB_TEXT ? 1 : words[i];
+	return lb_counts_shape(Min(width, LB_MAX_WIDTH - 1));
+}
+
 /* By the types of its columns.  One that does not fit counts as a bigint. */
 static void
 settle_width(LbDefinition *defn)
 {
 	uint8		words[LB_MAX_KEY_COLUMNS];
+	int			n = lb_nindex_columns(defn);
 
-	for (int i = 0; i < lb_nkey_columns(defn); i++)
+	for (int i = 0; i < n; i++)
 	{
 		const LbColumn *column = &defn->columns[i];
-		int			n = column->type == NULL ? 1 : column->type->words;
+		int			nwords = column->type == NULL ? 1 : column->type->words;
 
-		words[i] = n == LB_TEXT && column->descending ? LB_TEXT_DOWN :
-			(uint8) n;
+		words[i] = nwords == LB_TEXT && column->descending ? LB_TEXT_DOWN :
+			(uint8) nwords;
 	}
-	defn->shape = lb_make_shape(words, defn->nrank_by, lb_nkey_columns(defn));
+	defn->shape = lb_has_members(defn) ?
+		lb_make_shape(words, defn->nrank_by, n) : counts_shape(words, n);
 	defn->plain_member = defn->nmember == 1 &&
 		is_plain(lb_member_columns(defn));
 	defn->plain_score = is_plain(lb_score_column(defn));
@@ -228,6 +237,31 @@ settle_width(LbDefinition *defn)
 		defn->signed_zeros = defn->signed_zeros ||
 			(defn->columns[i].type != NULL &&
 			 lb_has_negative_zero(&defn->columns[i]));
+}
+
+/*
+ * Why a definition that keeps counts can have no index, or NULL.
+ * lb_create_board() makes no such boards, but lb_board can be written by hand,
+ * and columns can get other types.
+ */
+static const char *
+counts_problem(const LbDefinition *defn)
+{
+	int			width = 0;
+
+	for (int i = 0; i < defn->nrank_by; i++)
+	{
+		const LbType *type = defn->columns[i].type;
+
+		if (type != NULL && type->words == LB_TEXT)
+			return "texts cannot be counted";
+		width += type == NULL ? 1 : type->words;
+	}
+	if (width >= LB_MAX_WIDTH)
+		return "rank_by takes too many words";
+	if (defn->method == LB_ROW_NUMBER)
+		return "a board that keeps counts has no row numbers";
+	return NULL;
 }
 
 void
@@ -304,6 +338,8 @@ look_up_source(LbDefinition *defn, Relation rel, const LbCatalog *cat)
 	settle_width(defn);
 	if (defn->shape.width > LB_MAX_WIDTH)
 		defn->problem = "rank_by and the member take too many words";
+	if (defn->counts)
+		defn->problem = counts_problem(defn);
 	if (has_nondeterministic_column(desc, defn))
 		defn->problem = "a column of the board has a nondeterministic collation";
 	if (defn->relkind != RELKIND_RELATION &&
@@ -319,7 +355,10 @@ look_up_source(LbDefinition *defn, Relation rel, const LbCatalog *cat)
 		defn->problem = misfit;
 	if (defn->problem == NULL && lb_is_distributed_table(defn->source))
 		defn->problem = lb_engine_problem;
-	if (defn->problem == NULL && !has_member_index(rel, defn))
+	defn->member_index = defn->nmember > 0 ? find_member_index(rel, defn) :
+		InvalidOid;
+	if (defn->problem == NULL && defn->nmember > 0 &&
+		!OidIsValid(defn->member_index))
 		defn->problem = lb_index_problem;
 	defn->captured = cat != NULL && lb_has_triggers(rel, cat->capture, false);
 	defn->keeps_rows = lb_may_keep_rows(rel, cat);
@@ -384,6 +423,17 @@ lb_defn_of(Oid source, Oid catalog, int32 id)
 		return NULL;
 	lb_resolve_defn(defn);
 	return defn;
+}
+
+void
+lb_require_member(const LbDefinition *defn)
+{
+	if (defn->nmember == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("board \"%s\" has no members", defn->name),
+				 errdetail("It keeps counts and has no member column."),
+				 errhint("lb_count(), lb_count_between(), lb_rank_of_score(), lb_score_at_percentile() and lb_histogram() need none.")));
 }
 
 void

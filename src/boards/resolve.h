@@ -72,6 +72,12 @@ extern void lb_require_fit(const LbDefinition *defn);
 extern bool lb_uses_column(const LbDefinition *defn, AttrNumber attno);
 
 /*
+ * Raise 0A000 if a board has no member, which only one that keeps counts may
+ * lack.
+ */
+extern void lb_require_member(const LbDefinition *defn);
+
+/*
  * Raise 42703 unless the table of a board has a column "metadata" of type
  * jsonb, which submits write and lb_metadata() reads.
  */

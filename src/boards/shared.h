@@ -42,6 +42,8 @@ typedef enum LbCause
 	LB_CAUSE_UNSETTLED,			/* others' changes that are not known yet */
 	LB_CAUSE_LIMIT,				/* a name or a result too long for the index,
 								 * or a score that may be -0 */
+	LB_CAUSE_COUNTS,			/* of a function: the board keeps counts,
+								 * which do not tell */
 	LB_CAUSE_OFF_BOARD,			/* of a node: it asks for all rows of a table,
 								 * and some are off the board */
 	LB_NCAUSES

@@ -77,7 +77,7 @@ add_entry(LbChanges *changes, const LbXactChange *change)
 {
 	lb_make_entry(&changes->shape, lb_change_at(changes, changes->n++),
 				  changes->stride, lb_xact_old_key(change),
-				  lb_xact_new_key(change));
+				  lb_xact_new_key(change), lb_xact_rows(&changes->shape));
 }
 
 /*
@@ -230,7 +230,8 @@ add_new(LbXactBoard *board, LbOwnSums *own)
 		change = take_next(own);
 		if (change != NULL &&
 			!lb_sums_add(own->sums, lb_xact_old_key(change),
-						 lb_xact_new_key(change)))
+						 lb_xact_new_key(change),
+						 lb_xact_rows(&own->sums->shape)))
 			return false;
 	}
 	return true;

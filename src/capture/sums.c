@@ -15,6 +15,10 @@
  * does not depend on the order of the changes.  Adding the reverse of a change
  * takes it back.
  *
+ * With counts, the two indexes have rows of keys that they take away, and of
+ * keys that they add.  Rows of a key in the one cancel those in the other.  No
+ * sum is ambiguous.
+ *
  * All memory but the context is allocated without raising: an aborted
  * subtransaction's callback takes changes back, and reads add some under a
  * stripe's lock.
@@ -26,7 +30,7 @@
 #include "utils/memutils.h"
 
 #include "boards/shared.h"
-#include "capture/sums.h"
+#include "capture/sums_internal.h"
 #include "index/memberhash.h"
 #include "util/pause.h"
 #include "util/sort.h"
@@ -42,22 +46,6 @@
 /* If more scores than this have changed, the next read looks at all scores. */
 #define MAX_SCORES(sums) \
 	(4 * ((sums)->removed.members + (sums)->added.members) + 4096)
-
-static LbMem
-mem_in(LbArena *arena, LbAccount *account)
-{
-	LbMem		mem = {0};
-
-	mem.arena = arena;
-	mem.account = account;
-	return mem;
-}
-
-static LbMem
-mem_of(LbSums *sums)
-{
-	return mem_in(&sums->arena, &sums->account);
-}
 
 static void *
 alloc(MemoryContext context, Size size)
@@ -134,12 +122,8 @@ lb_sums_free(LbSums *sums)
  * ----------------------------------------------------------------
  */
 
-/*
- * Make room for "more" words in an array of n.  Returns false if there is no
- * memory.
- */
-static bool
-lengthen(LbSums *sums, int64 **array, int n, int *max, int64 more)
+bool
+lb_sums_lengthen(LbSums *sums, int64 **array, int n, int *max, int64 more)
 {
 	int64		need = n + more;
 	int64		newmax = Max(need, (int64) *max * 2);
@@ -194,7 +178,7 @@ enlarge(LbSums *sums, Size size)
 {
 	LbArena		arena;
 	LbAccount	account = {0};
-	LbMem		mem = mem_in(&arena, &account);
+	LbMem		mem = lb_sums_mem_in(&arena, &account);
 	LbIndex    *indexes[] = {
 		&sums->removed, &sums->added, &sums->lost, &sums->gained
 	};
@@ -305,12 +289,12 @@ lb_sums_reserve(LbSums *sums, int n, int stride)
 	if (sums->distinct && (uint64) sums->nscores > MAX_SCORES(sums))
 		sums->distinct = false;
 	return reserve_merged(sums, n, stride) &&
-		lengthen(sums, &sums->unchecked, sums->nunchecked,
-				 &sums->max_unchecked,
-				 (int64) n * most_member_words(sums, stride)) &&
+		lb_sums_lengthen(sums, &sums->unchecked, sums->nunchecked,
+						 &sums->max_unchecked,
+						 (int64) n * most_member_words(sums, stride)) &&
 		(!sums->distinct ||
-		 lengthen(sums, &sums->scores, sums->nscores, &sums->max_scores,
-				  2 * (int64) n));
+		 lb_sums_lengthen(sums, &sums->scores, sums->nscores, &sums->max_scores,
+						  2 * (int64) n));
 }
 
 
@@ -442,7 +426,7 @@ take_surplus(LbSums *sums, const int64 *key, bool negative, bool exact,
 static bool
 add_key(LbSums *sums, const int64 *key, bool negative)
 {
-	LbMem		mem = mem_of(sums);
+	LbMem		mem = lb_sums_mem(sums);
 	LbIndex    *same = negative ? &sums->removed : &sums->added;
 	LbIndex    *opposite = negative ? &sums->added : &sums->removed;
 	LbResult	result;
@@ -465,6 +449,37 @@ add_key(LbSums *sums, const int64 *key, bool negative)
 	return result == LB_OK;
 }
 
+/*
+ * With counts: add n rows of a key, or take them away.  Returns false if there
+ * is no memory.
+ */
+static bool
+add_rows(LbSums *sums, const int64 *key, int64 n)
+{
+	LbMem		mem = lb_sums_mem(sums);
+	LbIndex    *same = n < 0 ? &sums->removed : &sums->added;
+	LbIndex    *opposite = n < 0 ? &sums->added : &sums->removed;
+	int64		cancelled;
+
+	n = n < 0 ? -n : n;
+	cancelled = Min(n, lb_index_rows(&sums->arena, opposite, key));
+	return (cancelled == 0 ||
+			lb_index_add(&mem, opposite, key, -cancelled, NULL) == LB_OK) &&
+		(cancelled == n ||
+		 lb_index_add(&mem, same, key, n - cancelled, NULL) == LB_OK);
+}
+
+/* Add a change of one member, whose scores and place have been noted. */
+static bool
+add_keys(LbSums *sums, const int64 *less, const int64 *more, int64 rows)
+{
+	if (sums->shape.counts)
+		return less != NULL ? add_rows(sums, less, -rows) :
+			add_rows(sums, more, rows);
+	return (less == NULL || add_key(sums, less, true)) &&
+		(more == NULL || add_key(sums, more, false));
+}
+
 /* Remember that a member's sum has changed.  Needs room for it. */
 static void
 note_unchecked(LbSums *sums, const int64 *member)
@@ -477,7 +492,7 @@ note_unchecked(LbSums *sums, const int64 *member)
 }
 
 bool
-lb_sums_add(LbSums *sums, const int64 *less, const int64 *more)
+lb_sums_add(LbSums *sums, const int64 *less, const int64 *more, int64 rows)
 {
 	const LbShape *shape = &sums->shape;
 	const int64 *member = lb_key_member(shape, less != NULL ? less : more);
@@ -489,8 +504,8 @@ lb_sums_add(LbSums *sums, const int64 *less, const int64 *more)
 
 	/* A failure halfway must leave them broken. */
 	sums->broken = true;
-	if (!lengthen(sums, &sums->unchecked, sums->nunchecked,
-				  &sums->max_unchecked, lb_member_length(shape, member)))
+	if (!lb_sums_lengthen(sums, &sums->unchecked, sums->nunchecked,
+						  &sums->max_unchecked, lb_member_length(shape, member)))
 		return false;
 	note_unchecked(sums, member);
 	if (lb_shape_varies(shape))
@@ -503,16 +518,14 @@ lb_sums_add(LbSums *sums, const int64 *less, const int64 *more)
 	}
 	if (sums->distinct)
 	{
-		if (!lengthen(sums, &sums->scores, sums->nscores, &sums->max_scores, 2))
+		if (!lb_sums_lengthen(sums, &sums->scores, sums->nscores, &sums->max_scores, 2))
 			return false;
 		if (less != NULL)
 			sums->scores[sums->nscores++] = less[0];
 		if (more != NULL)
 			sums->scores[sums->nscores++] = more[0];
 	}
-	if (less != NULL && !add_key(sums, less, true))
-		return false;
-	if (more != NULL && !add_key(sums, more, false))
+	if (!add_keys(sums, less, more, rows))
 		return false;
 	sums->broken = false;
 	return true;
@@ -525,9 +538,10 @@ lb_sums_add(LbSums *sums, const int64 *less, const int64 *more)
 static bool
 load_keys(LbSums *sums, const LbEntries *entries, bool old, int64 *keys)
 {
-	LbMem		mem = mem_of(sums);
+	LbMem		mem = lb_sums_mem(sums);
 	LbIndex    *index = old ? &sums->removed : &sums->added;
 	int			stride = entries->stride;
+	int			more = sums->shape.counts ? 1 : 0;
 	uint64		nkeys = 0;
 	LbBulk		bulk;
 
@@ -536,17 +550,24 @@ load_keys(LbSums *sums, const LbEntries *entries, bool old, int64 *keys)
 		const int64 *entry = lb_entry_at(entries, i);
 		const int64 *key = old ? lb_old_key(entry) : lb_new_key(entry, stride);
 
-		if (key != NULL)
-			memcpy(keys + nkeys++ * stride, key, stride * sizeof(int64));
+		if (key == NULL)
+			continue;
+		memcpy(keys + nkeys * (stride + more), key, stride * sizeof(int64));
+		if (more > 0)
+			keys[nkeys * (stride + more) + stride] = lb_entry_rows(entry);
+		nkeys++;
 	}
 	if (nkeys == 0)
 		return true;
-	lb_sort_words(keys, nkeys, stride);
+
+	/* With counts, the entries are in the order of their keys. */
+	if (more == 0)
+		lb_sort_words(keys, nkeys, stride);
 	if (lb_bulk_begin(&bulk, &mem, index, nkeys) != LB_OK)
 		return false;
 	for (uint64 i = 0; i < nkeys; i++)
 	{
-		if (lb_bulk_add(&bulk, keys + i * stride) != LB_OK)
+		if (lb_bulk_add(&bulk, keys + i * (stride + more)) != LB_OK)
 			return false;
 	}
 	return lb_bulk_finish(&bulk) == LB_OK;
@@ -572,10 +593,11 @@ lb_sums_load(LbSums *sums, LbChanges *changes)
 	sums->distinct = false;
 	words = alloc(sums->context, (Size) Max(n, 1) * lb_entry_words(stride) *
 				  sizeof(int64));
-	keys = alloc(sums->context, (Size) Max(n, 1) * stride * sizeof(int64));
+	keys = alloc(sums->context, (Size) Max(n, 1) * (stride + 1) *
+				 sizeof(int64));
 	if (words == NULL || keys == NULL || !reserve_arena(sums, n, stride) ||
-		!lengthen(sums, &sums->unchecked, 0, &sums->max_unchecked,
-				  (int64) n * most_member_words(sums, stride)))
+		!lb_sums_lengthen(sums, &sums->unchecked, 0, &sums->max_unchecked,
+						  (int64) n * most_member_words(sums, stride)))
 		return false;
 	entries.n = lb_net_changes(changes, words, &ambiguous);
 	entries.words = words;
@@ -588,7 +610,7 @@ lb_sums_load(LbSums *sums, LbChanges *changes)
 			const int64 *entry = lb_change_at(changes, i);
 
 			ok = lb_sums_add(sums, lb_old_key(entry),
-							 lb_new_key(entry, stride));
+							 lb_new_key(entry, stride), lb_entry_rows(entry));
 		}
 	}
 	else if (load_keys(sums, &entries, true, keys) &&
@@ -688,10 +710,32 @@ members_fit(const LbSums *sums, const LbLookups *removed,
 	return true;
 }
 
+/* lb_sums_check() with counts. */
+static bool
+check_rows(LbSums *sums, const LbArena *arena, const LbIndex *index, int n)
+{
+	lb_count_work(n);
+	for (; n > 0 && sums->nunchecked > 0; n--)
+	{
+		const int64 *key = sums->unchecked + sums->nchecked;
+		int64		removed = lb_index_rows(&sums->arena, &sums->removed, key);
+
+		if (removed > 0 &&
+			(index == NULL || lb_index_rows(arena, index, key) < removed))
+			return false;
+		sums->nchecked += sums->shape.width;
+		if (sums->nchecked == sums->nunchecked)
+			sums->nchecked = sums->nunchecked = 0;
+	}
+	return true;
+}
+
 bool
 lb_sums_check(LbSums *sums, const LbArena *arena, const LbIndex *index,
 			  int n)
 {
+	if (sums->shape.counts)
+		return check_rows(sums, arena, index, n);
 	while (n > 0 && sums->nunchecked > 0)
 	{
 		int64		members[CHECK_WORDS];
@@ -725,13 +769,9 @@ lb_sums_check(LbSums *sums, const LbArena *arena, const LbIndex *index,
 	return true;
 }
 
-/*
- * Call visit for all keys of an index, until it returns false.  Returns
- * whether it has not.
- */
-static bool
-visit_keys(LbSums *sums, const LbIndex *index,
-		   bool (*visit) (LbSums *sums, const int64 *key))
+bool
+lb_sums_visit(LbSums *sums, const LbIndex *index,
+			  bool (*visit) (LbSums *sums, const int64 *key))
 {
 	LbCursor	cursor;
 	int64		key[LB_MAX_KEY_WORDS];
@@ -752,9 +792,9 @@ uncheck_key(LbSums *sums, const int64 *key)
 {
 	const int64 *member = lb_key_member(&sums->shape, key);
 
-	if (!lengthen(sums, &sums->unchecked, sums->nunchecked,
-				  &sums->max_unchecked,
-				  lb_member_length(&sums->shape, member)))
+	if (!lb_sums_lengthen(sums, &sums->unchecked, sums->nunchecked,
+						  &sums->max_unchecked,
+						  lb_member_length(&sums->shape, member)))
 		return false;
 	note_unchecked(sums, member);
 	return true;
@@ -764,95 +804,9 @@ bool
 lb_sums_check_all(LbSums *sums)
 {
 	sums->nchecked = sums->nunchecked = 0;
-	if (!visit_keys(sums, &sums->removed, uncheck_key) ||
-		!visit_keys(sums, &sums->added, uncheck_key))
+	if (!lb_sums_visit(sums, &sums->removed, uncheck_key) ||
+		!lb_sums_visit(sums, &sums->added, uncheck_key))
 		return false;
 	sums->check_all = false;
 	return true;
-}
-
-
-/* ----------------------------------------------------------------
- *		Distinct scores
- * ----------------------------------------------------------------
- */
-
-/* Look at a key's score again; there is room. */
-static bool
-note_score(LbSums *sums, const int64 *key)
-{
-	sums->scores[sums->nscores++] = key[0];
-	return true;
-}
-
-bool
-lb_sums_distinct_begin(LbSums *sums)
-{
-	LbMem		mem = mem_of(sums);
-	int64		need = sums->removed.members + sums->added.members;
-
-	lb_index_free(&mem, &sums->lost);
-	lb_index_free(&mem, &sums->gained);
-	sums->distinct = true;
-	sums->nscores = 0;
-	if (need > INT_MAX ||
-		!lengthen(sums, &sums->scores, 0, &sums->max_scores, need))
-	{
-		sums->distinct = false;
-		return false;
-	}
-	return visit_keys(sums, &sums->removed, note_score) &&
-		visit_keys(sums, &sums->added, note_score);
-}
-
-bool
-lb_sums_touch_score(LbSums *sums, int64 score)
-{
-	if (sums->nscores == sums->max_scores)
-		return false;
-	sums->scores[sums->nscores++] = score;
-	return true;
-}
-
-/* How many entries of an index have a score. */
-static uint64
-count_score(const LbArena *arena, const LbIndex *index, int64 score)
-{
-	uint64		before;
-	uint64		upto;
-
-	if (index == NULL || index->members == 0)
-		return 0;
-	lb_index_spans(arena, index, &score, 1, false, &before, NULL);
-	lb_index_spans(arena, index, &score, 1, true, &upto, NULL);
-	return upto - before;
-}
-
-void
-lb_sums_count_scores(LbSums *sums, const LbArena *arena, const LbIndex *index,
-					 int n)
-{
-	LbMem		mem = mem_of(sums);
-
-	while (n-- > 0 && sums->nscores > 0)
-	{
-		int64		score = sums->scores[--sums->nscores];
-		int64		key[2] = {score, score};
-		int64		change;
-		int64		before = 0;
-		LbResult	result = LB_OK;
-
-		change = (int64) count_score(&sums->arena, &sums->added, score) -
-			(int64) count_score(&sums->arena, &sums->removed, score);
-		if (change != 0)
-			before = count_score(arena, index, score);
-		(void) lb_index_remove(&mem, &sums->lost, key);
-		(void) lb_index_remove(&mem, &sums->gained, key);
-		if (before > 0 && before + change == 0)
-			result = lb_index_insert(&mem, &sums->lost, key);
-		else if (before == 0 && change > 0)
-			result = lb_index_insert(&mem, &sums->gained, key);
-		if (result != LB_OK)
-			sums->broken = true;
-	}
 }

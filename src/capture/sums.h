@@ -107,11 +107,13 @@ extern bool lb_sums_has_room(const LbSums *sums, int n, int stride);
 
 /*
  * Add a change of one member: a key less and a key more; the one that is NULL
- * is not there.  To take a change back, swap the two.  If there is no memory,
- * the sums are broken, and it returns false; after lb_sums_reserve() that can
- * only happen if a member's sum becomes ambiguous.  Never raises.
+ * is not there.  rows is as in an entry (overlay.h).  To take a change back,
+ * swap the two.  If there is no memory, the sums are broken, and it returns
+ * false; after lb_sums_reserve() that can only happen if a member's sum
+ * becomes ambiguous.  Never raises.
  */
-extern bool lb_sums_add(LbSums *sums, const int64 *less, const int64 *more);
+extern bool lb_sums_add(LbSums *sums, const int64 *less, const int64 *more,
+						int64 rows);
 
 /*
  * Add many changes to empty sums, in less time than one after the other.  If
@@ -128,18 +130,19 @@ lb_sums_ambiguous(const LbSums *sums)
 }
 
 /*
- * What the sums say of a member.  Returns false if they have nothing of the
- * member.  Else *there is whether a key counts for the member, and key is that
- * key.
+ * What the sums say of a member, not with counts.  Returns false if they have
+ * nothing of the member.  Else *there is whether a key counts for the member,
+ * and key is that key.
  */
 extern bool lb_sums_lookup(const LbSums *sums, const int64 *member,
 						   int64 *key, bool *there);
 
 /*
- * Check that the sums take away from the index what it holds (NULL: nothing),
- * for up to n of the unchecked members, which are then checked.  Returns false
- * if it is not so; the member at fault stays unchecked.  Needs the lock of the
- * index.  Never raises.
+ * Check that the sums take away from the index what it holds (NULL: nothing);
+ * with counts, no more rows of a key than it has.  For up to n of the
+ * unchecked members, which are then checked.  Returns false if it is not so;
+ * the member at fault stays unchecked.  Needs the lock of the index.  Never
+ * raises.
  */
 extern bool lb_sums_check(LbSums *sums, const LbArena *arena,
 						  const LbIndex *index, int n);

@@ -94,13 +94,15 @@ note_negative_zero(LbDefinition *defn, TupleTableSlot *slot)
 }
 
 /*
- * The words of the columns of rank_by and of the member.  A row with a null is
- * off the board, also if one of the texts is too long.
+ * The words of the columns of a key: of rank_by, and of the member unless rows
+ * are counted.  A row with a null in any of them is off the board, also if one
+ * of the texts is too long.
  */
 static inline LbRowState
 put_words(LbDefinition *defn, TupleTableSlot *slot, int64 *key)
 {
 	LbRowState	state = LB_RANKED;
+	int			nindex = lb_nindex_columns(defn);
 	int			n = 0;
 
 	for (int i = 0; i < lb_nkey_columns(defn); i++)
@@ -112,7 +114,7 @@ put_words(LbDefinition *defn, TupleTableSlot *slot, int64 *key)
 
 		if (isnull)
 			return LB_OFF_BOARD;
-		if (unlikely(state == LB_NO_KEY))
+		if (unlikely(state == LB_NO_KEY || i >= nindex))
 			continue;
 		more = likely(n <= LB_MAX_KEY_WORDS - LB_MAX_TEXT_WORDS) ?
 			lb_encode(column, d, key + n) : encode_near_end(column, d, key, n);

@@ -549,7 +549,9 @@ take_out_last(LbXactBoard *board, LbOwnSums *own)
 		return;
 	}
 	if (!own->sums->broken)
-		(void) lb_sums_add(own->sums, lb_xact_new_key(change), lb_xact_old_key(change));
+		(void) lb_sums_add(own->sums, lb_xact_new_key(change),
+						   lb_xact_old_key(change),
+						   lb_xact_rows(&own->sums->shape));
 }
 
 static void

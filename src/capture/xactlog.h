@@ -296,6 +296,13 @@ lb_xact_new_key(const LbXactChange *change)
 	return change->nnew > 0 ? change->keys + change->nold : NULL;
 }
 
+/* The rows of a change, as an entry has them: with counts, it is of one. */
+static inline int64
+lb_xact_rows(const LbShape *shape)
+{
+	return shape->counts ? 1 : 0;
+}
+
 /* Changes that are added or taken out between two checks for interrupts. */
 #ifndef LB_OWN_BATCH
 #define LB_OWN_BATCH 1024

@@ -99,6 +99,7 @@ begin(LbAsk *ask, LbCall *call)
 	char	   *name = NULL;
 
 	if (!call->access.query || defn->problem != lb_engine_problem ||
+		defn->counts ||
 		call->access.cause != LB_CAUSE_OFFLINE || lb_own_running())
 		return false;
 	if (defn->family)

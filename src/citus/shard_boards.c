@@ -93,7 +93,7 @@ column_name(const LbColumn *column)
 
 /*
  * The arguments of a command that makes the board of a shard, or records the
- * board.
+ * board, but for what it keeps.
  */
 static char *
 board_arguments(const LbDefinition *defn)
@@ -170,6 +170,7 @@ make_boards(const LbDefinition *defn, const char *settings, int elevel)
 	char	   *board_column = lb_command_literal(column_name(lb_board_column(defn)));
 	char	   *ranked_if = lb_command_literal(column_name(lb_ranked_if_column(defn)));
 	char	   *method = lb_command_literal(lb_method_names[defn->method]);
+	char	   *keeps = lb_command_literal(lb_keeps_names[false]);
 
 	if (strlen(defn->name) + SHARD_SUFFIX > LB_MAX_NAME)
 		ereport(ERROR,
@@ -186,12 +187,12 @@ make_boards(const LbDefinition *defn, const char *settings, int elevel)
 										 "AND b.member OPERATOR(pg_catalog.=) %s AND b.rank_by OPERATOR(pg_catalog.=) %s "
 										 "AND COALESCE(CAST(b.board_column AS pg_catalog.text), '') OPERATOR(pg_catalog.=) %s "
 										 "AND COALESCE(CAST(b.ranked_if AS pg_catalog.text), '') OPERATOR(pg_catalog.=) %s "
-										 "AND b.method OPERATOR(pg_catalog.=) %s)",
+										 "AND b.method OPERATOR(pg_catalog.=) %s AND b.keeps OPERATOR(pg_catalog.=) %s)",
 										 schema, lb_command_waits(), schema, member,
-										 rank_by, board_column, ranked_if, method), elevel);
+										 rank_by, board_column, ranked_if, method, keeps), elevel);
 	(void) lb_command_reporting(defn, lb_to_shards,
-								psprintf("SELECT %s.lb_create_board(%s) FROM %s WHERE NOT EXISTS (SELECT FROM %s.lb_board AS b WHERE " SHARDS_BOARD ")",
-										 schema, arguments, lb_command_waits(), schema), elevel);
+								psprintf("SELECT %s.lb_create_board(%s, %s) FROM %s WHERE NOT EXISTS (SELECT FROM %s.lb_board AS b WHERE " SHARDS_BOARD ")",
+										 schema, arguments, keeps, lb_command_waits(), schema), elevel);
 	(void) lb_command_reporting(defn, lb_to_others,
 								psprintf("WITH r AS MATERIALIZED (SELECT %s.lb_record_board(%s) FROM %s) SELECT %s FROM r",
 										 lb_command_internal_schema(), arguments, lb_command_waits(),

@@ -130,7 +130,8 @@ put_entry(const LbShape *shape, const LbEntries *entries, uint32 i)
 
 	return lb_feed_put_entry(&message.writer,
 							 old, old == NULL ? 0 : lb_key_words(shape, old),
-							 new, new == NULL ? 0 : lb_key_words(shape, new));
+							 new, new == NULL ? 0 : lb_key_words(shape, new),
+							 lb_entry_rows(entry));
 }
 
 /* The message is full: go on with the same board in the next one. */

@@ -9,7 +9,7 @@
  *	  HELLO		since
  *	board		BOARD, catalog, id, fingerprint, flags, stride, length of
  *				value, value, off_board, entries, END
- *	entry		which keys, keys
+ *	entry		which keys, and whether rows; rows; keys
  *	key			with texts: the number of words; words
  *
  * A word is the difference from the same word of the key before: the old key
@@ -26,6 +26,7 @@
 #define HAS_OLD 1
 #define HAS_NEW 2
 #define BOARD 4
+#define HAS_ROWS 8
 
 /* The most bytes of a number. */
 #define NUMBER_BYTES 10
@@ -212,12 +213,15 @@ put_key(LbFeedWriter *w, const int64 *key, int n)
 
 bool
 lb_feed_put_entry(LbFeedWriter *w, const int64 *old, int nold,
-				  const int64 *new, int nnew)
+				  const int64 *new, int nnew, int64 rows)
 {
-	Assert(nold + nnew > 0);
-	if (!has_room(w, 3 + (Size) (nold + nnew) * NUMBER_BYTES))
+	Assert(nold + nnew > 0 && rows >= 0);
+	if (!has_room(w, 3 + (Size) (1 + nold + nnew) * NUMBER_BYTES))
 		return false;
-	w->data[w->used++] = (nold > 0 ? HAS_OLD : 0) | (nnew > 0 ? HAS_NEW : 0);
+	w->data[w->used++] = (nold > 0 ? HAS_OLD : 0) | (nnew > 0 ? HAS_NEW : 0) |
+		(rows > 0 ? HAS_ROWS : 0);
+	if (rows > 0)
+		put_number(w, (uint64) rows);
 	if (nold > 0)
 		put_key(w, old, nold);
 	if (nnew > 0)
@@ -355,15 +359,22 @@ read_key(LbFeedReader *r, int64 *key, int *n)
 
 LbFeedNext
 lb_feed_next_entry(LbFeedReader *r, int64 *old, int *nold, int64 *new,
-				   int *nnew)
+				   int *nnew, int64 *rows)
 {
 	uint8		has;
+	uint64		number = 0;
 
 	*nold = *nnew = 0;
-	if (!read_byte(r, &has) || has > (HAS_OLD | HAS_NEW))
+	if (!read_byte(r, &has))
 		return LB_FEED_BROKEN;
 	if (has == END)
 		return LB_FEED_END;
+	if ((has & ~(HAS_OLD | HAS_NEW | HAS_ROWS)) != 0 ||
+		(has & (HAS_OLD | HAS_NEW)) == 0)
+		return LB_FEED_BROKEN;
+	if ((has & HAS_ROWS) && !read_number(r, INT64_MAX, &number))
+		return LB_FEED_BROKEN;
+	*rows = (int64) number;
 	if (((has & HAS_OLD) && !read_key(r, old, nold)) ||
 		((has & HAS_NEW) && !read_key(r, new, nnew)))
 		return LB_FEED_BROKEN;

@@ -108,12 +108,12 @@ extern void lb_feed_begin(LbFeedWriter *writer, uint8 *data, Size room,
 
 /*
  * Put a board, which must live until its end is put; then entries, an old key,
- * a new key or both, of so many words; then its end, for which there is always
- * room.
+ * a new key or both, of so many words, and a number of rows, not below 0; then
+ * its end, for which there is always room.
  */
 extern bool lb_feed_put_board(LbFeedWriter *writer, const LbFeedBoard *board);
 extern bool lb_feed_put_entry(LbFeedWriter *writer, const int64 *old, int nold,
-							  const int64 *new, int nnew);
+							  const int64 *new, int nnew, int64 rows);
 extern void lb_feed_put_end(LbFeedWriter *writer);
 
 extern bool lb_feed_put_unknown(LbFeedWriter *writer,
@@ -153,11 +153,12 @@ extern LbFeedNext lb_feed_next_board(LbFeedReader *reader, LbFeedBoard *board);
 
 /*
  * The next entry of a board.  The keys go to places of LB_MAX_KEY_WORDS words;
- * nold or nnew is 0 if there is no such key.
+ * nold or nnew is 0 if there is no such key.  *rows is 0 unless the message
+ * has a number of them.
  */
 extern LbFeedNext lb_feed_next_entry(LbFeedReader *reader,
 									 int64 *old, int *nold,
-									 int64 *new, int *nnew);
+									 int64 *new, int *nnew, int64 *rows);
 
 /* The next one of UNKNOWN. */
 extern LbFeedNext lb_feed_next_unknown(LbFeedReader *reader,

@@ -226,6 +226,14 @@ is_key(const LbShape *shape, const int64 *key, int n, int stride)
 	return n <= stride && lb_is_key(shape, key, n);
 }
 
+/* Whether an entry has as many keys and rows as one of a board's can have. */
+static bool
+is_entry(const LbShape *shape, int nold, int nnew, int64 rows)
+{
+	return shape->counts ? rows > 0 && rows <= LB_MAX_ENTRY_ROWS &&
+		(nold == 0 || nnew == 0) : rows == 0;
+}
+
 /*
  * Read the entries of a board into "entries".  Returns false if the message is
  * broken, or there is no memory.
@@ -238,18 +246,21 @@ read_entries(LbFeedReader *reader, const LbShape *shape, int stride,
 	int64		new[LB_MAX_KEY_WORDS];
 	int			nold;
 	int			nnew;
+	int64		rows;
 	uint32		n = 0;
 	LbFeedNext	next;
 
-	while ((next = lb_feed_next_entry(reader, old, &nold, new, &nnew)) ==
-		   LB_FEED_NEXT)
+	while ((next = lb_feed_next_entry(reader, old, &nold, new, &nnew,
+									  &rows)) == LB_FEED_NEXT)
 	{
-		if ((nold > 0 && !is_key(shape, old, nold, stride)) ||
+		if (!is_entry(shape, nold, nnew, rows) ||
+			(nold > 0 && !is_key(shape, old, nold, stride)) ||
 			(nnew > 0 && !is_key(shape, new, nnew, stride)) ||
 			!make_room(n, stride))
 			return false;
 		lb_make_entry(shape, entries.words + n * lb_entry_words(stride),
-					  stride, nold > 0 ? old : NULL, nnew > 0 ? new : NULL);
+					  stride, nold > 0 ? old : NULL, nnew > 0 ? new : NULL,
+					  rows);
 		n++;
 	}
 	result->words = entries.words;
@@ -266,10 +277,11 @@ skip_entries(LbFeedReader *reader)
 	int64		new[LB_MAX_KEY_WORDS];
 	int			nold;
 	int			nnew;
+	int64		rows;
 	LbFeedNext	next;
 
-	while ((next = lb_feed_next_entry(reader, old, &nold, new, &nnew)) ==
-		   LB_FEED_NEXT)
+	while ((next = lb_feed_next_entry(reader, old, &nold, new, &nnew,
+									  &rows)) == LB_FEED_NEXT)
 		;
 	return next == LB_FEED_END;
 }

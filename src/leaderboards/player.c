@@ -13,6 +13,7 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
+#include "boards/resolve.h"
 #include "boards/types.h"
 #include "leaderboards/player.h"
 
@@ -34,10 +35,10 @@ lb_player_type_of(Oid type)
 const LbType *
 lb_player_type(const LbDefinition *defn)
 {
-	const LbType *type = lb_member_columns(defn)->type;
+	const LbType *type = defn->nmember == 1 ? lb_member_column(defn)->type :
+		NULL;
 
-	return type == NULL || defn->nmember > 1 ? NULL :
-		lb_player_type_of(type->oid);
+	return type == NULL ? NULL : lb_player_type_of(type->oid);
 }
 
 const LbType *
@@ -45,6 +46,7 @@ lb_require_player_type(const LbDefinition *defn)
 {
 	const LbType *type = lb_player_type(defn);
 
+	lb_require_member(defn);
 	if (type == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),

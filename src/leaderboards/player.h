@@ -31,7 +31,7 @@ extern const LbType *lb_player_type_of(Oid type);
 
 /*
  * The type of a board's players; raises 42804 if its members cannot be
- * players.
+ * players, and 0A000 if it has no members.
  */
 extern const LbType *lb_require_player_type(const LbDefinition *defn);
 

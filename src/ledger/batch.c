@@ -26,7 +26,7 @@
 
 void
 lb_live_board_apply(LbSharedBoard *shared, LbLiveBoard *board,
-					const int64 *old, const int64 *new,
+					const int64 *old, const int64 *new, int64 rows,
 					const LbPath *old_hint, const LbPath *new_hint)
 {
 	LbResult	result;
@@ -36,7 +36,7 @@ lb_live_board_apply(LbSharedBoard *shared, LbLiveBoard *board,
 		return;
 
 	mem = lb_mem(shared);
-	result = lb_apply_change(&mem, &board->index, old, new, old_hint,
+	result = lb_apply_change(&mem, &board->index, old, new, rows, old_hint,
 							 new_hint);
 
 	/*
@@ -70,7 +70,7 @@ lb_batch_add(LbBatch *batch, const int64 *entry, int stride)
 {
 	Assert(batch->n < LB_MAX_BATCH);
 	batch->first_key[batch->n] = batch->nkeys;
-	batch->flags[batch->n++] = (uint8) entry[0];
+	batch->flags[batch->n++] = entry[0];
 	if (entry[0] & LB_HAS_OLD)
 		batch->keys[batch->nkeys++] = entry + 1;
 	if (entry[0] & LB_HAS_NEW)
@@ -110,7 +110,8 @@ lb_batch_apply_one(const LbBatch *batch, int i, LbSharedBoard *shared,
 	const int64 *new = (batch->flags[i] & LB_HAS_NEW) ? *keys : NULL;
 
 	/* Hints are for both keys; with one key, they are not looked at. */
-	lb_live_board_apply(shared, board, old, new, hints, hints + 1);
+	lb_live_board_apply(shared, board, old, new,
+						batch->flags[i] >> LB_ROWS_SHIFT, hints, hints + 1);
 }
 
 void

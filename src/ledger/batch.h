@@ -22,7 +22,7 @@ typedef struct LbBatch
 {
 	int			n;
 	int			nkeys;
-	uint8		flags[LB_MAX_BATCH];	/* of each entry */
+	int64		flags[LB_MAX_BATCH];	/* of each entry, with its rows */
 	int			first_key[LB_MAX_BATCH];	/* likewise */
 	const int64 *keys[LB_PREFETCH_KEYS];
 	LbPath		paths[LB_PREFETCH_KEYS];
@@ -30,15 +30,19 @@ typedef struct LbBatch
 
 /*
  * Apply a change to an index: remove the old key, insert the new one; the one
- * that is NULL is not there.  LB_EXISTS or LB_NOTFOUND: the index does not
- * hold what the change was to replace.  The hints, or NULL, are for a change
- * that has both keys; else they are not looked at.  Never raises.
+ * that is NULL is not there.  rows is that of the entry.  LB_EXISTS or
+ * LB_NOTFOUND: the index does not hold what the change was to replace.  The
+ * hints, or NULL, are for a change that has both keys; else they are not
+ * looked at.  With counts, the first is that of the only key.  Never raises.
  */
 static inline LbResult
 lb_apply_change(const LbMem *mem, LbIndex *index, const int64 *old,
-				const int64 *new, const LbPath *old_hint,
+				const int64 *new, int64 rows, const LbPath *old_hint,
 				const LbPath *new_hint)
 {
+	if (unlikely(index->shape.counts))
+		return old != NULL ? lb_index_add(mem, index, old, -rows, old_hint) :
+			lb_index_add(mem, index, new, rows, old_hint);
 	if (old != NULL && new != NULL)
 		return lb_index_replace(mem, index, old, new, old_hint, new_hint);
 	if (old != NULL)
@@ -53,7 +57,7 @@ lb_apply_change(const LbMem *mem, LbIndex *index, const int64 *old,
  */
 extern void lb_live_board_apply(LbSharedBoard *shared, LbLiveBoard *board,
 								const int64 *old, const int64 *new,
-								const LbPath *old_hint,
+								int64 rows, const LbPath *old_hint,
 								const LbPath *new_hint);
 
 /* Make a batch empty. */

@@ -11,7 +11,8 @@
  * The keys are sorted, so that a step finds its neighbour's blocks in the
  * cache, and the blocks of a slice can be prefetched.  They are copies, since
  * looking each up in its entry would be a cache miss.  A build's queue gets
- * each step as a change of one key.
+ * each step as a change of one key.  With counts, the entries are in the order
+ * of their keys, and each is a step.
  *
  *-------------------------------------------------------------------------
  */
@@ -56,6 +57,11 @@ lb_make_steps(const LbSharedBoard *shared, const LbEntries *entries)
 	int64	   *old;
 	int64	   *new;
 
+	if (shared->shape.counts)
+		return (LbSteps)
+	{
+		.keys = NULL,.n = entries->n
+	};
 	for (uint32 i = 0; i < entries->n; i++)
 	{
 		int64		flags = lb_entry_at(entries, i)[0];
@@ -104,11 +110,12 @@ lb_make_steps(const LbSharedBoard *shared, const LbEntries *entries)
 /* Take one step: a change, or half of one. */
 static void
 take_step(LbSharedBoard *shared, LbStripe *stripe, LbLiveBoard *board,
-		  FullTransactionId xid, const int64 *old, const int64 *new)
+		  FullTransactionId xid, const int64 *old, const int64 *new,
+		  int64 rows)
 {
 	if (stripe->queueing)
-		lb_queue_change(shared, board, xid, old, new);
-	lb_live_board_apply(shared, board, old, new, NULL, NULL);
+		lb_queue_change(shared, board, xid, old, new, rows);
+	lb_live_board_apply(shared, board, old, new, rows, NULL, NULL);
 }
 
 /*
@@ -152,7 +159,7 @@ take_steps(LbSharedBoard *shared, LbStripe *stripe, LbLiveBoard *board,
 				n * lb_entry_words(stride);
 
 			take_step(shared, stripe, board, pub->xid, lb_old_key(entry),
-					  lb_new_key(entry, stride));
+					  lb_new_key(entry, stride), lb_entry_rows(entry));
 		}
 		return;
 	}
@@ -163,7 +170,7 @@ take_steps(LbSharedBoard *shared, LbStripe *stripe, LbLiveBoard *board,
 		bool		new = n >= steps->nremoved;
 
 		take_step(shared, stripe, board, pub->xid, new ? NULL : key,
-				  new ? key : NULL);
+				  new ? key : NULL, 0);
 	}
 }
 

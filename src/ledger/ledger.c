@@ -113,7 +113,8 @@ settle_shared(LbPublication *pub)
 		lb_entry_scan_begin(&scan, pub);
 		while ((entry = lb_entry_scan_next(&scan)) != NULL)
 			lb_queue_change(shared, board, pub->xid, lb_old_key(entry),
-							lb_new_key(entry, scan.stride));
+							lb_new_key(entry, scan.stride),
+							lb_entry_rows(entry));
 	}
 	lb_settle_off_board(shared, stripe, board, pub);
 	pg_atomic_fetch_add_u64(&board->counters[LB_COUNT_CHANGES], pub->nentries);
@@ -275,6 +276,14 @@ members_meet(const LbNetChanges *changes, const LbPublication *pub)
  *
  * A large publication does not show its members, so it counts as if it had
  * some of ours.
+ *
+ * With counts, the keys take the place of the members: many transactions at
+ * once change the rows of a score.  No lock orders them, and none is needed:
+ * what they add up to does not depend on the order.  But a row that we take
+ * away from a score was there for a transaction that has ended, and has
+ * published the score unless its own sum for it is nothing.  When what such
+ * transactions have published of our scores has settled, the index has no
+ * fewer rows of a score than we take away.
  */
 static LbPublication *
 find_predecessor(const Publish *p, const LbLiveBoard *board,
@@ -305,8 +314,16 @@ find_predecessor(const Publish *p, const LbLiveBoard *board,
 			*obstacle = UNKNOWN_RUNNING;
 			return NULL;
 		}
-		if (members_meet(p->changes, pub))
-			return pub;
+		if (!members_meet(p->changes, pub))
+			continue;
+
+		/* Of the writers of a score, most are running. */
+		if (p->changes->shared->shape.counts && !p->has_running)
+		{
+			*obstacle = UNKNOWN_RUNNING;
+			return NULL;
+		}
+		return pub;
 	}
 	return NULL;
 }

@@ -60,7 +60,8 @@ lb_copy_entries(const LbShape *shape, int64 *to, int stride,
 		const int64 *entry = lb_entry_at(entries, first + i);
 
 		lb_make_entry(shape, to + (Size) i * words, stride, lb_old_key(entry),
-					  lb_new_key(entry, entries->stride));
+					  lb_new_key(entry, entries->stride),
+					  lb_entry_rows(entry));
 	}
 }
 
@@ -191,6 +192,38 @@ sum_entries(int64 *entries, int n, int stride)
 	sum[0] = (nolds > 0 ? LB_HAS_OLD : 0) | (nnews > 0 ? LB_HAS_NEW : 0);
 	memcpy(entries, sum, words * sizeof(int64));
 	return nolds <= 1 && nnews <= 1;
+}
+
+/* With counts: the same for entries of a key, whose sum is one number. */
+static void
+sum_rows(const LbShape *shape, int64 *entries, int n, int stride)
+{
+	int			words = lb_entry_words(stride);
+	int64		rows = 0;
+	int64		key[LB_MAX_WIDTH];
+
+	memcpy(key, lb_entry_member(shape, entries, stride),
+		   shape->width * sizeof(int64));
+	for (int i = 0; i < n; i++)
+		rows += lb_signed_rows(entries + (Size) i * words);
+	if (rows == 0)
+		entries[0] = 0;
+	else
+		lb_make_entry(shape, entries, stride, rows < 0 ? key : NULL,
+					  rows > 0 ? key : NULL, rows < 0 ? -rows : rows);
+}
+
+/*
+ * Sum up n entries of a member and leave the sum in the first, whose flags are
+ * 0 if there is nothing left.  Returns false if it is ambiguous.
+ */
+static bool
+sum_member(const LbShape *shape, int64 *entries, int n, int stride)
+{
+	if (!shape->counts)
+		return sum_entries(entries, n, stride);
+	sum_rows(shape, entries, n, stride);
+	return true;
 }
 
 /* Steps of a loop between two checks for interrupts. */
@@ -334,7 +367,7 @@ lb_net_changes(LbChanges *changes, int64 *entries, bool *ambiguous)
 			number = order.tuples[(Size) next * ntuple + order.nwords];
 		} while (lb_member_cmp(&changes->shape, member,
 							   member_at(changes, number)) == 0);
-		if (count > 1 && !sum_entries(sum, count, stride))
+		if (count > 1 && !sum_member(&changes->shape, sum, count, stride))
 			*ambiguous = true;
 		if (sum[0] != 0)
 			nentries++;
@@ -356,28 +389,24 @@ lb_overlay_init(LbOverlay *overlay, const LbShape *shape, Size room)
 	overlay->entries = palloc_extended(size, flags);
 	overlay->removed = palloc_extended(size / 2, flags);
 	overlay->added = palloc_extended(size / 2, flags);
+	if (shape->counts)
+	{
+		overlay->rows = palloc_extended(size / lb_entry_words(1) +
+										sizeof(int64), flags);
+		if (overlay->rows != NULL)
+			overlay->rows[0] = 0;
+	}
 	return overlay->entries != NULL && overlay->removed != NULL &&
-		overlay->added != NULL;
+		overlay->added != NULL && (!shape->counts || overlay->rows != NULL);
 }
 
-void
-lb_overlay_fill(LbOverlay *overlay, LbChanges *changes)
+/* Find the keys that the entries take away, and those that they add. */
+static void
+fill_keys(LbOverlay *overlay)
 {
-	int			stride = changes->stride;
+	int			stride = overlay->stride;
 	Size		size = stride * sizeof(int64);
 
-	Assert((Size) changes->n * lb_entry_words(stride) <= overlay->room);
-
-	/* An overlay that is filled by half would stay with its transaction. */
-	HOLD_INTERRUPTS();
-	overlay->shape = changes->shape;
-	overlay->stride = stride;
-	overlay->serial = ++serials;
-	overlay->checked = false;
-	overlay->nremoved = 0;
-	overlay->nadded = 0;
-	overlay->nentries = lb_net_changes(changes, overlay->entries,
-									   &overlay->ambiguous);
 	for (int i = 0; i < overlay->nentries; i++)
 	{
 		int64	   *entry = overlay->entries +
@@ -392,6 +421,40 @@ lb_overlay_fill(LbOverlay *overlay, LbChanges *changes)
 	}
 	lb_sort_words(overlay->removed, overlay->nremoved, stride);
 	lb_sort_words(overlay->added, overlay->nadded, stride);
+}
+
+/* With counts: add up the rows of the entries. */
+static void
+add_up_rows(LbOverlay *overlay)
+{
+	overlay->rows[0] = 0;
+	for (int i = 0; i < overlay->nentries; i++)
+		overlay->rows[i + 1] = overlay->rows[i] +
+			lb_signed_rows(overlay->entries +
+						   (Size) i * lb_entry_words(overlay->stride));
+}
+
+void
+lb_overlay_fill(LbOverlay *overlay, LbChanges *changes)
+{
+	int			stride = changes->stride;
+
+	Assert((Size) changes->n * lb_entry_words(stride) <= overlay->room);
+
+	/* An overlay that is filled by half would stay with its transaction. */
+	HOLD_INTERRUPTS();
+	overlay->shape = changes->shape;
+	overlay->stride = stride;
+	overlay->serial = ++serials;
+	overlay->checked = false;
+	overlay->nremoved = 0;
+	overlay->nadded = 0;
+	overlay->nentries = lb_net_changes(changes, overlay->entries,
+									   &overlay->ambiguous);
+	if (overlay->shape.counts)
+		add_up_rows(overlay);
+	else
+		fill_keys(overlay);
 	RESUME_INTERRUPTS();
 }
 
@@ -425,6 +488,8 @@ change_entry_keys(LbOverlay *overlay, const int64 *entry, bool insert)
 	const int64 *old = lb_old_key(entry);
 	const int64 *new = lb_new_key(entry, overlay->stride);
 
+	if (overlay->shape.counts)
+		return;
 	if (old != NULL)
 		change_keys(overlay->removed, &overlay->nremoved, overlay->stride, old,
 					insert);
@@ -451,7 +516,7 @@ add_entry(LbOverlay *overlay, const int64 *entry)
 	if (found)
 	{
 		memcpy(sum + words, place, size);
-		if (!sum_entries(sum, 2, overlay->stride))
+		if (!sum_member(&overlay->shape, sum, 2, overlay->stride))
 			overlay->ambiguous = true;
 		change_entry_keys(overlay, place, false);
 		if (sum[0] == 0)
@@ -499,6 +564,40 @@ lb_overlay_add(LbOverlay *overlay, LbChanges *changes, int64 *delta, int *n)
 	overlay->ambiguous |= ambiguous;
 	for (int i = 0; i < *n; i++)
 		add_entry(overlay, delta + (Size) i * lb_entry_words(stride));
+	if (overlay->shape.counts)
+		add_up_rows(overlay);
 	RESUME_INTERRUPTS();
 	return true;
+}
+
+/* What lb_overlay_rows() looks for. */
+typedef struct RowsBound
+{
+	const LbOverlay *overlay;
+	const int64 *prefix;
+	int			nwords;
+	bool		inclusive;
+} RowsBound;
+
+static bool
+rows_are_before(uint64 i, const void *arg)
+{
+	const RowsBound *bound = (const RowsBound *) arg;
+	LbEntries	entries = lb_overlay_entries(bound->overlay);
+	int			c = lb_words_cmp(lb_entry_member(&bound->overlay->shape,
+												 lb_entry_at(&entries, i),
+												 entries.stride),
+								 bound->prefix, bound->nwords);
+
+	return c < 0 || (bound->inclusive && c == 0);
+}
+
+int64
+lb_overlay_rows(const LbOverlay *overlay, const int64 *prefix, int nwords,
+				bool inclusive)
+{
+	RowsBound	bound = {overlay, prefix, nwords, inclusive};
+
+	return overlay->rows[lb_lower_bound(overlay->nentries, rows_are_before,
+										&bound)];
 }

@@ -18,9 +18,15 @@
  * The room for a key is the stride of the container, in words.  Behind a
  * shorter key there are zeros, so that keys of one stride compare as so many
  * words.  Without texts the stride is the width of the keys.
+ *
+ * With counts the key stands for the member.  So an entry has one key: rows
+ * that have it no longer, if it is an old one, or have it now.  Their number
+ * is in the word of flags.
  */
 #define LB_HAS_OLD 1
 #define LB_HAS_NEW 2
+#define LB_ROWS_SHIFT 2
+#define LB_MAX_ENTRY_ROWS (PG_INT64_MAX >> LB_ROWS_SHIFT)
 
 #define LB_MAX_ENTRY_WORDS (1 + 2 * LB_MAX_KEY_WORDS)
 
@@ -55,6 +61,21 @@ lb_new_key(const int64 *entry, int stride)
 	return (entry[0] & LB_HAS_NEW) ? entry + 1 + stride : NULL;
 }
 
+/* With counts, the rows of an entry; without, 0. */
+static inline int64
+lb_entry_rows(const int64 *entry)
+{
+	return entry[0] >> LB_ROWS_SHIFT;
+}
+
+/* With counts, by how many rows an entry changes those with its key. */
+static inline int64
+lb_signed_rows(const int64 *entry)
+{
+	return (entry[0] & LB_HAS_NEW) ? lb_entry_rows(entry) :
+		-lb_entry_rows(entry);
+}
+
 /* The member of an entry, in a key that is there. */
 static inline const int64 *
 lb_entry_member(const LbShape *shape, const int64 *entry, int stride)
@@ -86,13 +107,16 @@ lb_pad_key(const LbShape *shape, int64 *to, int stride, const int64 *key)
 
 /*
  * Make an entry of an old key and a new one; the one that is NULL is not
- * there.
+ * there.  Without counts, rows is 0.
  */
 static inline void
 lb_make_entry(const LbShape *shape, int64 *entry, int stride,
-			  const int64 *old, const int64 *new)
+			  const int64 *old, const int64 *new, int64 rows)
 {
-	entry[0] = (old != NULL ? LB_HAS_OLD : 0) | (new != NULL ? LB_HAS_NEW : 0);
+	Assert(shape->counts ? rows > 0 && (old == NULL || new == NULL) :
+		   rows == 0);
+	entry[0] = (old != NULL ? LB_HAS_OLD : 0) | (new != NULL ? LB_HAS_NEW : 0) |
+		rows << LB_ROWS_SHIFT;
 	lb_pad_key(shape, entry + 1, stride, old);
 	lb_pad_key(shape, entry + 1 + stride, stride, new);
 }
@@ -208,7 +232,8 @@ lb_add_change(LbChanges *changes, const int64 *entry, int stride, bool undo)
 
 	Assert(stride <= changes->stride);
 	lb_make_entry(&changes->shape, lb_change_at(changes, changes->n++),
-				  changes->stride, undo ? new : old, undo ? old : new);
+				  changes->stride, undo ? new : old, undo ? old : new,
+				  lb_entry_rows(entry));
 }
 
 /* How a board's index has to be corrected to be what a snapshot sees. */
@@ -227,6 +252,9 @@ typedef struct LbOverlay
 	int64	   *removed;		/* keys of the index that do not count */
 	int			nadded;
 	int64	   *added;			/* keys that count beside the index */
+	int64	   *rows;			/* with counts, instead of these two: the sums
+								 * of the rows of the entries before each,
+								 * signed, and of all */
 } LbOverlay;
 
 /*
@@ -239,7 +267,8 @@ extern bool lb_changes_are_net(const LbChanges *changes);
  * Sum up changes into entries, in order of their members.  entries has room
  * for changes->n of them.  Returns how many entries there are.  Sets
  * *ambiguous if the sum of a member is more than one key less and one key
- * more.  Allocates nothing.  Raises only when interrupted.
+ * more; with counts, none is.  Allocates nothing.  Raises only when
+ * interrupted.
  */
 extern int	lb_net_changes(LbChanges *changes, int64 *entries,
 						   bool *ambiguous);
@@ -286,5 +315,12 @@ lb_overlay_find(const LbOverlay *overlay, const int64 *member, bool *found)
 
 	return lb_find_entry(&overlay->shape, &entries, member, found);
 }
+
+/*
+ * With counts: by how many rows the overlay changes those before a prefix of
+ * so many words; if inclusive, also those that begin with it.
+ */
+extern int64 lb_overlay_rows(const LbOverlay *overlay, const int64 *prefix,
+							 int nwords, bool inclusive);
 
 #endif							/* LB_OVERLAY_H */

@@ -26,7 +26,8 @@
 typedef struct LbSteps
 {
 	const int64 *keys;			/* in the owner's memory; NULL: there was
-								 * none, the publication is applied by entries */
+								 * none, or with counts; the publication is
+								 * applied by entries */
 	uint64		n;				/* keys, or entries */
 	uint64		nremoved;		/* the first are old keys; the rest are new */
 } LbSteps;

@@ -49,20 +49,24 @@ add_record(LbSharedBoard *shared, LbLiveBoard *board, uint32 words)
 
 void
 lb_queue_change(LbSharedBoard *shared, LbLiveBoard *board,
-				FullTransactionId xid, const int64 *old, const int64 *new)
+				FullTransactionId xid, const int64 *old, const int64 *new,
+				int64 rows)
 {
 	uint32		oldwords = old == NULL ? 0 : lb_key_words(&shared->shape, old);
 	uint32		newwords = new == NULL ? 0 : lb_key_words(&shared->shape, new);
-	int64	   *at = add_record(shared, board, 1 + oldwords + newwords);
+	uint32		more = shared->shape.counts ? 1 : 0;
+	int64	   *at = add_record(shared, board, 1 + more + oldwords + newwords);
 
 	if (at == NULL)
 		return;
-	at[0] = (int64) (U64FromFullTransactionId(xid) << FLAG_BITS) |
+	*at++ = (int64) (U64FromFullTransactionId(xid) << FLAG_BITS) |
 		(old != NULL ? LB_HAS_OLD : 0) | (new != NULL ? LB_HAS_NEW : 0);
+	if (more > 0)
+		*at++ = rows;
 	if (old != NULL)
-		memcpy(at + 1, old, oldwords * sizeof(int64));
+		memcpy(at, old, oldwords * sizeof(int64));
 	if (new != NULL)
-		memcpy(at + 1 + oldwords, new, newwords * sizeof(int64));
+		memcpy(at + oldwords, new, newwords * sizeof(int64));
 }
 
 void
@@ -85,9 +89,11 @@ lb_queue_record(const LbShape *shape, const LbQueuePage *page, uint32 at,
 
 	record->xid = FullTransactionIdFromU64((uint64) head >> FLAG_BITS);
 	record->old = record->new = NULL;
-	record->off_board = 0;
+	record->off_board = record->rows = 0;
 	if ((head & (LB_HAS_OLD | LB_HAS_NEW)) == 0)
 		record->off_board = page->words[at++];
+	else if (shape->counts)
+		record->rows = page->words[at++];
 	if (head & LB_HAS_OLD)
 	{
 		record->old = &page->words[at];

@@ -16,7 +16,8 @@
  * A page of a live board's queue, which install.c walks through and empties.
  * It holds records: a word with the xid and with the flags of an entry, which
  * say which keys follow, the old one first.  The keys have no zeros behind
- * them.  Without flags, a number of rows off the board follows.
+ * them.  With counts, the number of rows is before the key.  Without flags, a
+ * number of rows off the board follows.
  */
 typedef struct LbQueuePage
 {
@@ -30,12 +31,13 @@ StaticAssertDecl(1 + 2 * LB_MAX_KEY_WORDS <= (LB_PAGE_SIZE - 8) / sizeof(int64),
 
 /*
  * Append a settled change to the board's queue: an old key, a new key, or
- * both; the other is NULL.  If there is no memory for it, the build starts
- * over (LbSharedBoard.queue_lost).  Needs the stripe's exclusive lock.
+ * both; the other is NULL.  rows is that of the entry.  If there is no memory
+ * for it, the build starts over (LbSharedBoard.queue_lost).  Needs the
+ * stripe's exclusive lock.
  */
 extern void lb_queue_change(LbSharedBoard *shared, LbLiveBoard *board,
 							FullTransactionId xid, const int64 *old,
-							const int64 *new);
+							const int64 *new, int64 rows);
 
 /*
  * Append a change of the number of rows off the board, likewise.
@@ -50,6 +52,7 @@ typedef struct LbQueueRecord
 	int64		off_board;		/* 0: a change */
 	const int64 *old;			/* NULL: there is none */
 	const int64 *new;			/* likewise */
+	int64		rows;			/* with counts: that have the key; else 0 */
 } LbQueueRecord;
 
 /* The record at a place of a page; returns the place of the next one. */

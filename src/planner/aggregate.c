@@ -188,7 +188,7 @@ sorts_by_key(const Match *match, const Aggref *agg, bool *reverse,
 		bool		is_reverse;
 
 		if (!lb_find_use(match->source, defn, (Node *) arg->expr, &use) ||
-			use.column != i || i >= lb_nkey_columns(defn) ||
+			use.column != i || i >= lb_nindex_columns(defn) ||
 			defn->columns[i].type->words == LB_TEXT ||
 			!lb_find_order(defn, &use, sort->sortop, &order) ||
 			((n > 1 || agg->aggfnoid == F_DENSE_RANK_ANY) &&

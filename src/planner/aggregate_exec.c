@@ -210,10 +210,8 @@ static void
 take_score(const Rows *rows, Asked *agg, uint64 place)
 {
 	int64		key[LB_MAX_KEY_WORDS];
-	LbViewCursor cursor;
 
-	lb_view_seek(rows->view, place, &cursor);
-	lb_view_next(rows->view, &cursor, key);
+	lb_view_key_at(rows->view, place, key);
 	agg->number = lb_directed(key[0], rows->descending);
 }
 

@@ -421,6 +421,7 @@ static const char *const cause_names[LB_NCAUSES] = {
 	[LB_CAUSE_OWN_CHANGES] = "own changes",
 	[LB_CAUSE_UNSETTLED] = "unsettled",
 	[LB_CAUSE_LIMIT] = "limit",
+	[LB_CAUSE_COUNTS] = "counts",
 	[LB_CAUSE_OFF_BOARD] = "off board"
 };
 

@@ -99,7 +99,7 @@ lb_integer_of(Oid type, Datum value)
 int
 lb_key_column(const LbDefinition *defn, AttrNumber attno)
 {
-	for (int i = 0; i < lb_nkey_columns(defn); i++)
+	for (int i = 0; i < lb_nindex_columns(defn); i++)
 	{
 		if (defn->columns[i].attno == attno)
 			return i;

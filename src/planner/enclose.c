@@ -234,7 +234,7 @@ lb_enclose_others(const LbSource *source, const LbDefinition *defn,
 	ListCell   *lc;
 
 	/* Where texts are, bounds have no more words than the score's. */
-	if (quals->nequal == lb_nkey_columns(defn) ||
+	if (quals->nequal == lb_nindex_columns(defn) ||
 		(quals->nequal > 0 && lb_shape_varies(&defn->shape)))
 		return;
 	foreach(lc, others)

@@ -179,7 +179,7 @@ lb_find_keyset(const LbSource *source, const LbDefinition *defn,
 	List	   *alternatives = add_alternatives(NIL, (Node *) clause);
 
 	memset(keyset, 0, sizeof(LbKeyset));
-	for (int column = 0; column < lb_nkey_columns(defn); column++)
+	for (int column = 0; column < lb_nindex_columns(defn); column++)
 	{
 		LbComparison found;
 		List	   *rest;

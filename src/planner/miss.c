@@ -76,6 +76,10 @@ const LbMissText lb_miss_texts[LB_NMISSES] = {
 		"the table is partitioned, and the query asks for rows or ranks",
 		"The board answers aggregates over it. For rows and ranks, call a function such as lb_top()."
 	},
+	[LB_MISS_COUNTS] = {
+		"the board keeps counts, and the query asks for rows or ranks",
+		"The board answers aggregates. For rows and ranks, create a board that keeps members."
+	},
 	[LB_MISS_VOLATILE] = {
 		"the query has a volatile function",
 		"Call it in a query above, or once before the query."

@@ -36,7 +36,7 @@
 #include "utils/typcache.h"
 
 #include "planner/answer.h"
-#include "planner/fetch.h"
+#include "planner/member_index.h"
 #include "planner/page.h"
 #include "planner/page_exec.h"
 #include "planner/page_limit.h"
@@ -137,8 +137,11 @@ match_board(Match *match, const LbSource *source, LbDefinition *defn)
 	memset(match, 0, sizeof(Match));
 	match->source = source;
 	match->defn = defn;
-	if (!lb_may_be_page(source, defn, &match->checks) ||
-		!lb_sort_quals(source, defn, source->rel->baserestrictinfo,
+	if (!lb_may_be_page(source, defn, &match->checks))
+		return false;
+	if (!lb_has_members(defn))
+		return lb_miss(source, defn, LB_MISS_COUNTS);
+	if (!lb_sort_quals(source, defn, source->rel->baserestrictinfo,
 					   &match->quals, NULL) ||
 		!lb_quals_imply_board(source, defn, &match->quals, false))
 		return false;

@@ -21,10 +21,10 @@
 #endif
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "reads/fetch.h"
 #include "utils/tuplestore.h"
 
 #include "planner/answer.h"
-#include "planner/fetch.h"
 #include "planner/page_exec.h"
 #include "planner/page_limit.h"
 #include "planner/range.h"

@@ -49,7 +49,7 @@ lb_is_optional_cond(const List *cond, const List *operands)
 static bool
 is_key_column(const LbDefinition *defn, int column)
 {
-	return column < lb_nkey_columns(defn);
+	return column < lb_nindex_columns(defn);
 }
 
 /*
@@ -130,7 +130,7 @@ add_row_compare(const LbSource *source, const LbDefinition *defn,
 	int			n = list_length(row->largs);
 	int			strategy = LB_ROW_STRATEGY(row);
 
-	if (n > lb_nkey_columns(defn) || strategy == BTEqualStrategyNumber ||
+	if (n > lb_nindex_columns(defn) || strategy == BTEqualStrategyNumber ||
 		strategy > BTMaxStrategyNumber)
 		return false;
 	for (int i = 0; i < n; i++)
@@ -475,15 +475,10 @@ bool
 lb_quals_imply_board(const LbSource *source, LbDefinition *defn,
 					 LbQuals *quals, bool score_null)
 {
-	for (int i = 0; i < defn->ncolumns; i++)
+	for (int i = 0; i < lb_nkey_columns(defn); i++)
 	{
-		const LbColumn *column = &defn->columns[i];
-
-		if (column->role == LB_ROLE_RANKED_IF ||
-			column->role == LB_ROLE_BOARD)
-			continue;
 #if LB_PLANT_BUG != 8
-		if (may_be_null(source, column, quals) && !(score_null && i == 0))
+		if (may_be_null(source, &defn->columns[i], quals) && !(score_null && i == 0))
 			quals->complete = true;
 #endif
 	}

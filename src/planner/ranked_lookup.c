@@ -22,7 +22,7 @@
 #include "optimizer/restrictinfo.h"
 #include "utils/lsyscache.h"
 
-#include "planner/fetch.h"
+#include "planner/member_index.h"
 #include "planner/ranked_lookup.h"
 
 /* A clause that says which values a column has. */

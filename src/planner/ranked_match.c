@@ -458,7 +458,11 @@ find_board(LbRanked *match, bool ready)
 	{
 		LbDefinition *defn = match->source.defns[i];
 
-		if (lb_has_index_now(defn) == ready && match_board(match, defn))
+		if (lb_has_index_now(defn) != ready)
+			continue;
+		if (!lb_has_members(defn))
+			(void) lb_miss(&match->source, defn, LB_MISS_COUNTS);
+		else if (match_board(match, defn))
 			return true;
 	}
 	return false;

@@ -28,7 +28,7 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
-#include "planner/fetch.h"
+#include "planner/member_index.h"
 #include "planner/page_limit.h"
 #include "planner/ranked_count.h"
 #include "planner/ranked_exec.h"

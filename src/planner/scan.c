@@ -41,7 +41,7 @@
 
 #include "planner/answer.h"
 #include "planner/enclose.h"
-#include "planner/fetch.h"
+#include "planner/member_index.h"
 #include "planner/page.h"
 #include "planner/ranked.h"
 #include "planner/scan.h"
@@ -159,6 +159,8 @@ match_board(Match *match, const LbSource *source, LbDefinition *defn)
 	match->defn = defn;
 	if (!may_sort(source, defn))
 		return false;
+	if (!lb_has_members(defn))
+		return lb_miss(source, defn, LB_MISS_COUNTS);
 	if (!lb_has_index_now(defn))
 		return lb_miss(source, defn, LB_MISS_NOT_READY);
 	if (!lb_sort_quals(source, defn, source->rel->baserestrictinfo,

@@ -24,13 +24,13 @@
 #endif
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "reads/fetch.h"
 #include "storage/bufmgr.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "planner/answer.h"
-#include "planner/fetch.h"
 #include "planner/page_limit.h"
 #include "planner/range.h"
 #include "planner/scan_exec.h"

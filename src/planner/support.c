@@ -264,7 +264,10 @@ sees_all(LbDefinition *defn)
 		 check_enable_rls(defn->source, InvalidOid, true) != RLS_ENABLED);
 }
 
-/* The same of a name.  Returns false also if the user must not know. */
+/*
+ * The same of a name.  Returns false also if the user must not know, and if
+ * the board keeps counts.
+ */
 static bool
 find_members(const text *name, double *members)
 {
@@ -279,7 +282,8 @@ find_members(const text *name, double *members)
 	if (cat == NULL || !cat->version_ok ||
 		!lb_look_up_name(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name),
 						 &target) ||
-		target.has_value != target.defn->family)
+		target.has_value != target.defn->family ||
+		!lb_has_members(target.defn))
 		return false;
 	source = target.defn->source;
 	if (!ConditionalLockRelationOid(source, AccessShareLock))

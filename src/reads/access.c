@@ -206,11 +206,9 @@ attach(LbAccess *a)
 	return LB_CAUSE_NONE;
 }
 
-void
-lb_access_begin(LbAccess *a, Snapshot snapshot, bool distinct, LbReader reader)
+static void
+init(LbAccess *a, bool distinct, LbReader reader)
 {
-	LbCause		cause;
-
 	a->distinct = distinct;
 	a->complete = false;
 	a->reader = reader;
@@ -224,6 +222,22 @@ lb_access_begin(LbAccess *a, Snapshot snapshot, bool distinct, LbReader reader)
 	a->collected = 0;
 	a->count_scores = false;
 	a->serializable = NULL;
+}
+
+void
+lb_access_begin_query(LbAccess *a, LbCause cause)
+{
+	init(a, false, LB_READER_CALL);
+	lb_access_fall_back(a, lb_may_read(a->target.defn) ? cause :
+						LB_CAUSE_NONE);
+}
+
+void
+lb_access_begin(LbAccess *a, Snapshot snapshot, bool distinct, LbReader reader)
+{
+	LbCause		cause;
+
+	init(a, distinct, reader);
 
 	/* Without the privileges, the query raises the error that it raises. */
 	if ((reader == LB_READER_CALL || reader == LB_READER_WRITE) &&

@@ -92,6 +92,12 @@ extern void lb_access_begin(LbAccess *a, Snapshot snapshot, bool distinct,
 							LbReader reader);
 
 /*
+ * Begin a read by a function that runs the defining query whatever the state
+ * of the index, for this reason.
+ */
+extern void lb_access_begin_query(LbAccess *a, LbCause cause);
+
+/*
  * Whether the read waits for builds, and raises errors, as the settings say.
  */
 static inline bool

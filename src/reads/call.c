@@ -52,33 +52,6 @@ check_required(FunctionCallInfo fcinfo, const LbOperand *operand)
 	lb_require_at_least(operand->name, value, operand->least, NULL);
 }
 
-/* Find a board by its name.  call->method is the board's then. */
-static void
-find_board(LbCall *call, const char *name, int len)
-{
-	LbTarget   *target = &call->access.target;
-	LbDefinition *defn;
-
-	lb_find_target(name, len, target);
-	defn = target->defn;
-	if (defn->family && !target->has_value)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is a family of boards", defn->name),
-				 errhint("Name one of its boards, as in \"%s:value\".",
-						 defn->name)));
-	lb_require_fit(defn);
-	call->method = defn->method;
-}
-
-static void
-begin_access(LbCall *call)
-{
-	lb_access_begin(&call->access, GetActiveSnapshot(),
-					call->function->ranks && call->method == LB_DENSE_RANK,
-					LB_READER_CALL);
-}
-
 /* Whether an operand, or a column, of the function is of a type. */
 static bool
 takes_type(const LbReadFunction *function, Oid type)
@@ -100,6 +73,63 @@ returns_type(const LbReadFunction *function, Oid type)
 			return true;
 	}
 	return false;
+}
+
+/* Raise 0A000 if the function needs members and the board has none. */
+static pg_noinline void
+check_member(const LbReadFunction *function, const LbDefinition *defn)
+{
+	if (takes_type(function, LB_MEMBER_TYPE) ||
+		takes_type(function, LB_MEMBERS_TYPE) ||
+		returns_type(function, LB_MEMBER_TYPE))
+		lb_require_member(defn);
+}
+
+/* Find a board by its name.  call->method is the board's then. */
+static void
+find_board(LbCall *call, const char *name, int len)
+{
+	LbTarget   *target = &call->access.target;
+	LbDefinition *defn;
+
+	lb_find_target(name, len, target);
+	defn = target->defn;
+	if (defn->family && !target->has_value)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is a family of boards", defn->name),
+				 errhint("Name one of its boards, as in \"%s:value\".",
+						 defn->name)));
+	lb_require_fit(defn);
+	if (unlikely(defn->nmember == 0))
+		check_member(call->function, defn);
+	call->method = defn->method;
+}
+
+/*
+ * Whether an index that keeps counts may answer.  It has no row numbers, which
+ * a call can ask for; lb_rank_of_score() takes them for ranks.
+ */
+static bool
+counts_suffice(const LbCall *call)
+{
+	return call->function->by_counts &&
+		!(call->method == LB_ROW_NUMBER &&
+		  (takes_type(call->function, LB_MEMBER_TYPE) ||
+		   takes_type(call->function, LB_MEMBERS_TYPE)));
+}
+
+static void
+begin_access(LbCall *call)
+{
+	if (unlikely(call->access.target.defn->counts) && !counts_suffice(call))
+	{
+		lb_access_begin_query(&call->access, LB_CAUSE_COUNTS);
+		return;
+	}
+	lb_access_begin(&call->access, GetActiveSnapshot(),
+					call->function->ranks && call->method == LB_DENSE_RANK,
+					LB_READER_CALL);
 }
 
 /* Members and scores that are taken or returned as bigint must be integers. */
@@ -695,11 +725,25 @@ lb_call_unlock(LbCall *call, bool sure)
 	return sure;
 }
 
+/* With counts: read the row of the member that is an operand, if one is. */
+static pg_noinline bool
+read_member_row(LbCall *call)
+{
+	if (!takes_type(call->function, LB_MEMBER_TYPE) ||
+		lb_read_member_row(call))
+		return true;
+	lb_access_fall_back(&call->access, LB_CAUSE_COUNTS);
+	return false;
+}
+
 bool
 lb_call_value(LbCall *call, LbNumber *numbers, bool *isnull)
 {
 	bool		sure;
 
+	if (unlikely(call->access.target.defn->counts) && !call->access.query &&
+		!read_member_row(call))
+		return false;
 	if (!lb_access_lock(&call->access))
 		return lb_distributed != NULL &&
 			lb_distributed->value(call, numbers, isnull);

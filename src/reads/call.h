@@ -14,6 +14,7 @@
 #include "boards/definition.h"
 #include "boards/keys.h"
 #include "reads/access_lock.h"
+#include "reads/fetch.h"
 #include "reads/query_text.h"
 
 /* Columns of a read function. */
@@ -59,6 +60,13 @@ typedef struct LbReadFunction
 	bool		(*value) (const struct LbCall *call, LbNumber *numbers);
 	bool		(*rows) (struct LbCall *call, Datum *result, bool *isnull);
 	bool		set;			/* returns a set */
+
+	/*
+	 * Whether the routine can answer by an index that keeps counts, which
+	 * knows no members and no rows.  If the first operand is a member, its
+	 * row is read first (call_row.c).
+	 */
+	bool		by_counts;
 
 	/*
 	 * NULL, or converts more operands than members and scores, once the board
@@ -120,6 +128,12 @@ typedef struct LbCall
 
 	/* By lb_convert_key(), in any form: words of a key; NULL as above. */
 	const int64 *key;
+
+	/*
+	 * With counts: the key of the row of the member that is the first
+	 * operand; NULL if it is not on the board.  By lb_read_member_row().
+	 */
+	const int64 *row_key;
 } LbCall;
 
 /*
@@ -198,6 +212,47 @@ extern Datum lb_call_record(LbCall *call, const Datum *values);
  */
 extern Datum lb_call_member_datum(const LbCall *call, const int64 *words);
 extern Datum lb_call_score_datum(const LbCall *call, int64 score);
+
+/* ----------------------------------------------------------------
+ *		call_row.c: the rows of members, for boards that keep counts
+ * ----------------------------------------------------------------
+ */
+
+/* A look-up of rows of members on the board of a call. */
+typedef struct LbMemberRows
+{
+	LbCall	   *call;
+	bool		any;			/* the board can have rows; else none is read */
+	Datum		board_value;
+	Relation	table;
+	TupleTableSlot *slot;
+	LbFetch		fetch;
+} LbMemberRows;
+
+/*
+ * Begin to read rows in the active snapshot.  The caller has begun access,
+ * which has found that the user may read the table and that no policy hides
+ * rows, and holds no lock of ours.  Returns false if only the query can tell.
+ * Can raise what opening a table can raise, as does the end.
+ */
+extern bool lb_member_rows_begin(LbMemberRows *rows, LbCall *call);
+extern void lb_member_rows_end(LbMemberRows *rows);
+
+/*
+ * Read the row of a member, the values of its columns, and copy its key, which
+ * has LB_MAX_WIDTH words at most.  Sets *found to whether it is on the board.
+ * Returns false if only the query can tell.  Can raise what reading a table
+ * can raise.
+ */
+extern bool lb_member_rows_read(LbMemberRows *rows, const Datum *member,
+								int64 *key, bool *found);
+
+/*
+ * Read the row of the member that is the first operand, which is not null, and
+ * set call->row_key.  All of the above in one.
+ */
+extern bool lb_read_member_row(LbCall *call);
+
 
 /*
  * The words of the member that is the first operand, or NULL if no key has

@@ -80,7 +80,7 @@ make_room(Size room)
 {
 	LbCorrections *c = &lb_corrections;
 	MemoryContext old;
-	LbShape		any = lb_fixed_shape(2, 1);
+	LbShape		any = lb_counts_shape(1);	/* which needs all arrays */
 	int			flags = MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM;
 	bool		ok;
 

@@ -99,7 +99,8 @@ add_gathered(LbSums *sums, int n)
 
 		/* Sums of others' changes alone are never taken apart again. */
 		if ((sums != c->alone || c->loaded) &&
-			!lb_sums_add(sums, lb_old_key(entry), lb_new_key(entry, stride)))
+			!lb_sums_add(sums, lb_old_key(entry), lb_new_key(entry, stride),
+						 lb_entry_rows(entry)))
 			return;
 		if (sums != c->alone || !c->loaded)
 			lb_add_change(&sums->merged, entry, stride, false);
@@ -125,7 +126,7 @@ take_out_others(LbSums *sums)
 		}
 		entry = lb_change_at(merged, merged->n - 1);
 		if (!lb_sums_add(sums, lb_new_key(entry, merged->stride),
-						 lb_old_key(entry)))
+						 lb_old_key(entry), lb_entry_rows(entry)))
 			return false;
 		merged->n--;
 	}

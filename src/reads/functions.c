@@ -4,8 +4,9 @@
  *	  The read functions: a row for each.
  *
  * A row says what the function takes and returns, has the template of its
- * defining query, and names the routine that answers from the index; call.c
- * does the rest, for the function and for its twin.  To add a function, add a
+ * defining query, names the routine that answers from the index, and says
+ * whether an index that keeps counts is enough for it; call.c does the rest,
+ * for the function and for its twin.  To add a function, add a
  * row and the routine, and the two functions to the SQL script, the reference
  * and the tests.
  *
@@ -79,6 +80,7 @@ const LbReadFunction lb_rank_function = {
 	.ranks = true,
 	.columns = {INT8OID},
 	.value = lb_rank_value,
+	.by_counts = true,
 	.query = {
 		.operands = {MEMBER(0)},
 		.text = {"SELECT 1 {+} {preceding} WHERE {P} IS NOT NULL"},
@@ -98,6 +100,7 @@ static const LbReadFunction score_function = {
 	.board = 1,
 	.columns = {LB_SCORE_TYPE},
 	.value = lb_score_value,
+	.by_counts = true,
 	.query = {
 		.operands = {MEMBER(0)},
 		.text = {
@@ -117,6 +120,7 @@ static const LbReadFunction percentile_function = {
 	.board = 1,
 	.columns = {FLOAT8OID},
 	.value = lb_percentile_value,
+	.by_counts = true,
 	.query = {
 		.operands = {MEMBER(0)},
 		.text = {
@@ -137,6 +141,7 @@ static const LbReadFunction player_function = {
 	.ranks = true,
 	.columns = {INT8OID, LB_SCORE_TYPE, FLOAT8OID, INT8OID},
 	.value = lb_player_value,
+	.by_counts = true,
 	.query = {
 		.operands = {MEMBER(0)},
 		.text = {
@@ -167,14 +172,15 @@ static const LbReadFunction player_function = {
 };
 
 /*
- * lb_metadata(member, board): P's metadata, by the query always: the index
- * does not have it.
+ * lb_metadata(member, board): P's metadata, by the query always: no index has
+ * it, whatever it keeps.
  */
 static const LbReadFunction metadata_function = {
 	.name = "lb_metadata",
 	.board = 1,
 	.columns = {JSONBOID},
 	.rows = lb_metadata_rows,
+	.by_counts = true,
 	.query = {
 		.operands = {MEMBER(0)},
 		.text = {
@@ -280,6 +286,7 @@ static const LbReadFunction count_function = {
 	.board = 0,
 	.columns = {INT8OID},
 	.value = lb_count_value,
+	.by_counts = true,
 	.query = {
 		.text = {"SELECT {count} {from}"}
 	}
@@ -294,6 +301,7 @@ static const LbReadFunction count_between_function = {
 	.board = 2,
 	.columns = {INT8OID},
 	.value = lb_count_between_value,
+	.by_counts = true,
 	.query = {
 		.operands = {
 			SCORE(0, LB_NULL_TAKEN, "lo"),
@@ -342,6 +350,7 @@ static const LbReadFunction rank_of_score_function = {
 	.ranks = true,
 	.columns = {INT8OID},
 	.value = lb_rank_of_score_value,
+	.by_counts = true,
 	.query = {
 		.operands = {SCORE(0, LB_NULL_NO_ROW, "score")},
 		.text = {
@@ -366,6 +375,7 @@ static const LbReadFunction score_at_percentile_function = {
 	.board = 1,
 	.columns = {LB_SCORE_TYPE},
 	.value = lb_score_at_percentile_value,
+	.by_counts = true,
 	.query = {
 		.operands = {
 			{.type = FLOAT8OID,.argument = 0,.null = LB_NULL_NO_ROW,
@@ -391,6 +401,7 @@ const LbReadFunction lb_ranks_function = {
 	.columns = {LB_MEMBER_TYPE, INT8OID, LB_SCORE_TYPE},
 	.set = true,
 	.rows = lb_ranks_rows,
+	.by_counts = true,
 	.query = {
 		.operands = {MEMBERS(0)},
 		.text = {
@@ -438,6 +449,7 @@ static const LbReadFunction histogram_function = {
 	.columns = {INT4OID, LB_SCORE_TYPE, LB_SCORE_TYPE, INT8OID},
 	.set = true,
 	.rows = lb_histogram_rows,
+	.by_counts = true,
 	.query = {
 		.operands = {INTEGER(0, INT4OID, "buckets", 1)},
 		.text = {

@@ -524,15 +524,14 @@ static const struct
 Oid
 lb_query_type(const LbDefinition *defn, Oid type, bool own_types)
 {
-	const LbType *member = lb_member_columns(defn)->type;
 	const LbType *score = lb_score_column(defn)->type;
 
 	switch (type)
 	{
 		case LB_MEMBER_TYPE:
-			return own_types ? member->oid : INT8OID;
+			return own_types ? lb_member_columns(defn)->type->oid : INT8OID;
 		case LB_MEMBERS_TYPE:
-			return own_types ? member->array : INT8ARRAYOID;
+			return own_types ? lb_member_columns(defn)->type->array : INT8ARRAYOID;
 		case LB_SCORE_TYPE:
 			return own_types ? score->oid : INT8OID;
 		case LB_SCORES_TYPE:

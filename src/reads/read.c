@@ -18,6 +18,7 @@
 #include "boards/resolve.h"
 #include "capture/ddl.h"
 #include "reads/functions.h"
+#include "reads/members.h"
 #include "reads/read.h"
 #include "reads/rows.h"
 #include "reads/text.h"
@@ -28,6 +29,12 @@
 static bool
 lock_now(LbCall *call)
 {
+	/* Its member's row is not read here. */
+	if (call->access.target.defn->counts)
+	{
+		lb_access_begin_query(&call->access, LB_CAUSE_COUNTS);
+		return false;
+	}
 	lb_access_begin(&call->access, GetActiveSnapshot(),
 					call->method == LB_DENSE_RANK, LB_READER_WRITE);
 	return lb_access_lock(&call->access);

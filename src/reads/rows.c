@@ -23,6 +23,7 @@
 #include "boards/distributed.h"
 #include "boards/keys.h"
 #include "reads/key.h"
+#include "reads/members.h"
 #include "reads/rows.h"
 #include "reads/text.h"
 #include "reads/values.h"
@@ -524,93 +525,6 @@ lb_around_rows(LbCall *call, Datum *result, bool *isnull)
  * ----------------------------------------------------------------
  */
 
-/*
- * The words of a member of the operand; returns whether a key can have them.
- */
-static bool
-encode_operand(const LbCall *call, int i, int64 *words)
-{
-	const LbDefinition *defn = call->access.target.defn;
-	Size		at = (Size) i * defn->nmember;
-
-	for (int j = 0; j < defn->nmember; j++)
-	{
-		if (call->members.nulls[at + j])
-			return false;
-	}
-	return lb_encode_member(defn, call->members.values + at, words) > 0;
-}
-
-/*
- * With texts: add the words of a member of the operand to those of the others.
- * Returns whether a key can have it.
- */
-static bool
-append_operand(const LbCall *call, int i, LbMembers *members, Size *used,
-			   Size *max)
-{
-	int64		words[LB_MAX_KEY_WORDS];
-	int			nwords;
-
-	if (!encode_operand(call, i, words))
-		return false;
-	nwords = lb_member_length(&call->access.target.defn->shape, words);
-	if (*used + nwords > *max)
-	{
-		*max = Max(*max * 2, *used + nwords);
-		members->words = repalloc_huge((int64 *) members->words,
-									   *max * sizeof(int64));
-	}
-	((uint32 *) members->places)[i] = (uint32) *used;
-	memcpy((int64 *) members->words + *used, words, nwords * sizeof(int64));
-	*used += nwords;
-	return true;
-}
-
-void
-lb_array_operand(const LbCall *call, LbMembers *members)
-{
-	const LbShape *shape = &call->access.target.defn->shape;
-	bool		texts = call->form != LB_AS_BIGINT;
-	Datum	   *elements = NULL;
-	bool	   *absent = NULL;
-	int64	   *words;
-	Size		used = 0;
-	Size		max;
-
-	memset(members, 0, sizeof(LbMembers));
-	if (call->nulls[0])
-		return;
-	members->n = call->members.n;
-	if (texts)
-		absent = palloc_extended(members->n + 1, MCXT_ALLOC_HUGE);
-	else
-		deconstruct_array(DatumGetArrayTypeP(call->operands[0]), INT8OID,
-						  sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE,
-						  &elements, &absent, &members->n);
-	members->width = texts ? shape->member_words : 1;
-	max = (Size) Max(1, members->n) * Max(1, members->width);
-	words = MemoryContextAllocHuge(CurrentMemoryContext, max * sizeof(int64));
-	members->words = words;
-	members->absent = absent;
-	if (texts && lb_shape_varies(shape))
-		members->places = MemoryContextAllocHuge(CurrentMemoryContext,
-												 Max(1, members->n) *
-												 sizeof(uint32));
-	for (int i = 0; i < members->n; i++)
-	{
-		if (!texts)
-			words[i] = DatumGetInt64(elements[i]);
-		else if (members->places == NULL)
-			absent[i] = !encode_operand(call, i,
-										words + (Size) i * members->width);
-		else
-			absent[i] = !append_operand(call, i, members, &used, &max);
-	}
-	if (!texts)
-		pfree(elements);
-}
-
 /* Those of LB_BATCH members that are on the board. */
 typedef struct Ranked
 {
@@ -704,6 +618,8 @@ lb_read_ranks_rows(LbCall *call, const LbMembers *members, LbRows *rows)
 {
 	Ranked	   *ranked;
 
+	if (unlikely(call->access.target.defn->counts))
+		return lb_read_counted_ranks(call, members, rows);
 	if (call->access.query)
 		return lb_distributed != NULL &&
 			lb_distributed->ranks(call, members, rows);

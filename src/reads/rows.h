@@ -73,6 +73,13 @@ extern bool lb_read_ranks_rows(LbCall *call, const LbMembers *members,
 							   LbRows *rows);
 
 /*
+ * lb_read_ranks_rows() for a board that keeps counts.  The members of a call
+ * as text are those of call->members.
+ */
+extern bool lb_read_counted_ranks(LbCall *call, const LbMembers *members,
+								  LbRows *rows);
+
+/*
  * Read the keys of those members that are on the board, with rank and score.
  */
 extern bool lb_read_among_rows(LbCall *call, const LbMembers *members,
@@ -90,11 +97,5 @@ extern bool lb_read_keys_rows(LbCall *call, const LbMembers *members,
  * lb_page().
  */
 extern bool lb_read_section(LbCall *call, LbSection *section, LbRows *rows);
-
-/*
- * The members in the array that is the first operand, palloc'd; none if it is
- * null.
- */
-extern void lb_array_operand(const LbCall *call, LbMembers *members);
 
 #endif							/* LB_ROWS_H */

@@ -352,7 +352,7 @@ make_row_type(const LbDefinition *defn)
 bool
 lb_member_ready(const LbDefinition *defn)
 {
-	if (defn->nmember == 1 || row_type_fits(defn))
+	if (defn->nmember <= 1 || row_type_fits(defn))
 		return true;
 	make_row_type(defn);
 	return false;

@@ -62,8 +62,16 @@ static inline bool
 look_up(const LbCall *call, int64 *key)
 {
 	int64		word;
-	const int64 *member = lb_call_member(call, &word);
+	const int64 *member;
 
+	if (unlikely(call->access.view.shape->counts))
+	{
+		if (call->row_key != NULL)
+			memcpy(key, call->row_key,
+				   call->access.view.shape->width * sizeof(int64));
+		return call->row_key != NULL;
+	}
+	member = lb_call_member(call, &word);
 	return member != NULL &&
 		lb_view_lookup(&call->access.view, member, key, NULL);
 }
@@ -182,12 +190,9 @@ lb_rank_of_score_value(const LbCall *call, LbNumber *numbers)
 int64
 lb_score_at(const LbCall *call, uint64 place)
 {
-	const LbView *view = &call->access.view;
-	LbViewCursor cursor;
 	int64		key[LB_MAX_KEY_WORDS];
 
-	lb_view_seek(view, place, &cursor);
-	lb_view_next(view, &cursor, key);
+	lb_view_key_at(&call->access.view, place, key);
 	return lb_call_score(call, key);
 }
 

@@ -19,12 +19,14 @@
  * many.  In arrays a search takes O(log n) steps of O(log n) each, as the
  * index is asked in every step.
  *
+ * With counts, view_counts.c does what is different.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "boards/shared.h"
-#include "reads/view.h"
+#include "reads/view_internal.h"
 #include "util/pause.h"
 
 static inline const int64 *
@@ -117,6 +119,8 @@ lb_overlay_fits(const LbOverlay *overlay, const LbIndex *index,
 {
 	LbEntries	all = lb_overlay_entries(overlay);
 
+	if (overlay->shape.counts)
+		return lb_counts_fit(overlay, index, entries);
 	lb_count_work(entries->n);
 	for (uint32 i = 0; i < entries->n; i++)
 	{
@@ -181,7 +185,9 @@ lb_view_open(LbView *view, const LbIndex *index, LbOverlay *overlay,
 			return false;
 		overlay->checked = true;
 	}
-	if (deltas != NULL)
+	if (deltas != NULL && shape->counts)
+		lb_counts_deltas(view);
+	else if (deltas != NULL)
 		compute_deltas(view);
 	return true;
 }
@@ -205,7 +211,9 @@ lb_view_members(const LbView *view)
 
 	if (view->sums != NULL)
 		n = n - view->sums->removed.members + view->sums->added.members;
-	if (view->overlay != NULL)
+	if (view->overlay != NULL && view->shape->counts)
+		n += view->overlay->rows[view->overlay->nentries];
+	else if (view->overlay != NULL)
 		n = n - view->overlay->nremoved + view->overlay->nadded;
 	return n;
 }
@@ -336,10 +344,13 @@ correct_spans(const LbView *view, const int64 *prefix, int nwords,
 	}
 	if (overlay == NULL)
 		return;
-	*members += keys_before(view, overlay->added, overlay->nadded, prefix,
-							nwords, inclusive) -
-		keys_before(view, overlay->removed, overlay->nremoved, prefix, nwords,
-					inclusive);
+	if (unlikely(view->shape->counts))
+		*members += lb_overlay_rows(overlay, prefix, nwords, inclusive);
+	else
+		*members += keys_before(view, overlay->added, overlay->nadded, prefix,
+								nwords, inclusive) -
+			keys_before(view, overlay->removed, overlay->nremoved, prefix,
+						nwords, inclusive);
 	if (distinct != NULL && view->ndeltas > 0)
 	{
 		Sought		sought = {view, 0, prefix[0]};
@@ -657,6 +668,7 @@ lb_view_seek(const LbView *view, uint64 before, LbViewCursor *cursor)
 {
 	const LbSums *sums = view->sums;
 
+	Assert(!view->shape->counts);
 	if (before >= lb_view_members(view))
 		return false;
 	cursor->added = added_before(view, before);
@@ -690,4 +702,15 @@ lb_view_next(const LbView *view, LbViewCursor *cursor, int64 *key)
 	copy_key(view, key, cursor->index_key);
 	next_remaining(view, cursor);
 	return true;
+}
+
+void
+lb_view_key_at(const LbView *view, uint64 place, int64 *key)
+{
+	LbViewCursor cursor;
+
+	if (view->shape->counts)
+		lb_counts_key_at(view, place, key);
+	else if (lb_view_seek(view, place, &cursor))
+		lb_view_next(view, &cursor, key);
 }

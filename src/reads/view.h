@@ -60,7 +60,8 @@ typedef struct LbViewCursor
 static inline int
 lb_view_max_deltas(const LbOverlay *overlay)
 {
-	return overlay == NULL ? 0 : overlay->nremoved + overlay->nadded;
+	return overlay == NULL ? 0 : overlay->shape.counts ? overlay->nentries :
+		overlay->nremoved + overlay->nadded;
 }
 
 /*
@@ -82,7 +83,8 @@ extern void lb_view_open_sums(LbView *view, const LbIndex *index,
 
 /*
  * Whether entries of an overlay, or what it has of their members, fit the
- * index: what they take away is what it holds.
+ * index: what they take away is what it holds, or with counts, no more than
+ * that.
  */
 extern bool lb_overlay_fits(const LbOverlay *overlay, const LbIndex *index,
 							const LbEntries *entries);
@@ -92,6 +94,7 @@ extern uint64 lb_view_members(const LbView *view);
 /*
  * As lb_index_lookup, lb_index_lookup_many, lb_index_spans; prefix of one word
  * or a whole key.  The cursor's leaf is LB_NONE if the key is not the index's.
+ * The first two are not for counts.
  */
 extern bool lb_view_lookup(const LbView *view, const int64 *member,
 						   int64 *key, LbCursor *cursor);
@@ -105,12 +108,25 @@ extern void lb_view_spans_many(const LbView *view,
 							   const LbCursor *places, int n, int nwords,
 							   uint64 *members, uint64 *distinct);
 
-/* Move to the entry at a place, from 0.  Returns false past the end. */
+/* Copy the key of the entry at a place, from 0, or of the row, with counts. */
+extern void lb_view_key_at(const LbView *view, uint64 place, int64 *key);
+
+/*
+ * Move to the entry at a place, from 0.  Returns false past the end.  Not for
+ * counts, nor is the next.
+ */
 extern bool lb_view_seek(const LbView *view, uint64 before,
 						 LbViewCursor *cursor);
 
 /* Take the key at the cursor and move on.  Returns false at the end. */
 extern bool lb_view_next(const LbView *view, LbViewCursor *cursor,
 						 int64 *key);
+
+/*
+ * With counts: copy the first key behind "after", or the first of all if that
+ * is NULL, and how many rows have it.  Returns false if there is none.
+ */
+extern bool lb_counts_next(const LbView *view, const int64 *after, int64 *key,
+						   int64 *rows);
 
 #endif							/* LB_VIEW_H */

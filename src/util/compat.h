@@ -94,15 +94,27 @@
 #if PG_VERSION_NUM >= 190000
 #define LB_TABLE_BEGINSCAN(rel, snapshot) \
 	table_beginscan(rel, snapshot, 0, NULL, SO_NONE)
+#define LB_TABLE_BEGINSCAN_PARALLEL(rel, shared) \
+	table_beginscan_parallel(rel, shared, SO_NONE)
 #define LB_INDEX_FETCH_BEGIN(rel) table_index_fetch_begin(rel, SO_NONE)
 #define LB_INIT_SCAN_SLOT(estate, scan, desc, ops) \
 	ExecInitScanTupleSlot(estate, scan, desc, ops, 0)
 #else
 #define LB_TABLE_BEGINSCAN(rel, snapshot) \
 	table_beginscan(rel, snapshot, 0, NULL)
+#define LB_TABLE_BEGINSCAN_PARALLEL(rel, shared) \
+	table_beginscan_parallel(rel, shared)
 #define LB_INDEX_FETCH_BEGIN(rel) table_index_fetch_begin(rel)
 #define LB_INIT_SCAN_SLOT(estate, scan, desc, ops) \
 	ExecInitScanTupleSlot(estate, scan, desc, ops)
+#endif
+
+/* From version 16 on a short read raises, but for this. */
+#if PG_VERSION_NUM >= 160000
+#define LB_BUFFILE_READ(file, to, size) \
+	BufFileReadMaybeEOF(file, to, size, true)
+#else
+#define LB_BUFFILE_READ(file, to, size) BufFileRead(file, to, size)
 #endif
 
 /*

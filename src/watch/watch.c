@@ -40,6 +40,7 @@
 
 #include "boards/catalog.h"
 #include "boards/directory.h"
+#include "boards/resolve.h"
 #include "boards/shared.h"
 #include "boards/target.h"
 #include "leaderboards/player.h"
@@ -392,6 +393,7 @@ find_member(const char *board, const WatchedMember *member, char **key,
 	bool		nulls[LB_MAX_MEMBER_COLUMNS];
 	int			nestlevel;
 
+	lb_require_member(defn);
 	if (!member->as_text)
 	{
 		if (!defn->plain_member)

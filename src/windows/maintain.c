@@ -68,7 +68,7 @@ find_windows(const char *family)
 	if (lb_find_defn(family) == NULL)
 		return NULL;
 	lb_find_target(family, strlen(family), &target);
-	if (!target.defn->family || target.defn->misfit ||
+	if (!target.defn->family || target.defn->misfit || target.defn->counts ||
 		!lb_has_text_boards(target.defn))
 		return NULL;
 

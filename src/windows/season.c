@@ -80,6 +80,18 @@ refuse_window(const char *board, const LbTarget *target)
 			 errhint("Windows are closed after their end by the worker, or lb_maintain().")));
 }
 
+/* Standings have members, and a row that is counted may have none. */
+static void
+refuse_counts(const LbDefinition *defn)
+{
+	if (!lb_has_members(defn))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("board \"%s\" has no seasons", defn->name),
+				 errdetail("It keeps counts, and standings have members."),
+				 errhint("Close seasons of a board that keeps members.")));
+}
+
 /*
  * The condition for a row t to be of a board, whose value is $1 in a family.
  */
@@ -286,6 +298,7 @@ lock_board(const char *board, LbTarget *target)
 
 	lb_find_one_board(board, target);
 	refuse_window(board, target);
+	refuse_counts(target->defn);
 	lb_require_owner(target->defn->source);
 	do
 	{

@@ -32,10 +32,12 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "catalog/pg_database.h"
 #include "catalog/pg_inherits.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -343,6 +345,20 @@ has_prepared(const LbDefinition *defn)
 	return false;
 }
 
+/* Whether parallel workers could connect to this database. */
+static bool
+allows_connections(void)
+{
+	HeapTuple	tuple = SearchSysCache1(DATABASEOID,
+										ObjectIdGetDatum(MyDatabaseId));
+	bool		result = HeapTupleIsValid(tuple) &&
+		((Form_pg_database) GETSTRUCT(tuple))->datallowconn;
+
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
+	return result;
+}
+
 /* Scan and sort the source, and fill the new boards. */
 static LbBuildResult
 scan_source(LbBuild *build, LbDefinition *defn)
@@ -360,7 +376,7 @@ scan_source(LbBuild *build, LbDefinition *defn)
 	/* The scan runs no code of the user's.  The switch keeps it that way. */
 	lb_switch_to_owner(&saved, rel->rd_rel->relowner, false);
 	sort = lb_sort_rows(defn, rel, build->snapshot.snapshot, &values,
-						&shared->build_done, lb_yield);
+						allows_connections(), &shared->build_done, lb_yield);
 	lb_restore_user(&saved);
 	pg_atomic_write_u64(&shared->build_total,
 						pg_atomic_read_u64(&shared->build_done));

@@ -363,7 +363,7 @@ apply_queue(LbBuild *build, LbLiveBoard *board, LbRef page_ref,
 			if (record.off_board != 0)
 				continue;
 			result = lb_apply_change(&build->mem, &board->index, record.old,
-									 record.new, NULL, NULL);
+									 record.new, record.rows, NULL, NULL);
 			if (result == LB_NOMEM)
 				return LB_BUILD_NOMEM;
 			if (result != LB_OK)

@@ -6,7 +6,8 @@
  * The keys of a plain board are sorted as they are.  Those of a family are
  * preceded by the number of their board's value, so that each board's keys
  * come together; the numbers are given in the order in which the scan meets
- * the values.  Rows off the board are counted.
+ * the values.  Rows off the board are counted.  With counts, so are those on
+ * it (tally.c), by their keys.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,28 +17,20 @@
 #include "access/tableam.h"
 #include "catalog/pg_inherits.h"
 #include "miscadmin.h"
+#include "optimizer/paths.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "boards/board_value.h"
 #include "boards/parts.h"
 #include "capture/trigger.h"
 #include "util/compat.h"
-#include "workers/table_scan.h"
+#include "workers/table_scan_internal.h"
 
 /* Rows between two calls of poll. */
 #define POLL_ROWS 8192
-
-/* A scan of a source, over all its partitions. */
-typedef struct Scan
-{
-	LbSort	   *sort;
-	LbValues   *values;
-	Snapshot	snapshot;
-	uint64		nrows;
-	pg_atomic_uint64 *progress; /* or NULL */
-	void		(*poll) (void);
-	bool		no_key;			/* a row has been met that no key can have */
-} Scan;
 
 /* An entry of LbValues.by_value. */
 typedef struct ValueEntry
@@ -106,14 +99,28 @@ lb_values_find(const LbValues *values, uint32 hash, const LbValue *value)
 	return entry == NULL ? NULL : entry->scanned;
 }
 
-/* Add the keys of one table's rows. */
+void
+lb_sort_counted(void *arg, const int64 *tuple)
+{
+	lb_sort_add((LbSort *) arg, tuple);
+}
+
+/* Count rows read, those since the last time. */
 static void
-sort_table(Scan *s, LbDefinition *defn, Relation rel)
+note_progress(LbScan *s, uint64 *noted)
+{
+	if (s->progress != NULL)
+		pg_atomic_fetch_add_u64(s->progress, s->nrows - *noted);
+	*noted = s->nrows;
+}
+
+void
+lb_scan_rows(LbScan *s, LbDefinition *defn, Relation rel, TableScanDesc scan)
 {
 	/* A plain board's keys have no number in front. */
 	int			first = defn->family ? 0 : 1;
-	TableScanDesc scan;
 	TupleTableSlot *slot;
+	uint64		noted = s->nrows;
 	int64		tuple[LB_SORT_MAX_WORDS];
 	MemoryContext row_context;
 	MemoryContext old;
@@ -123,7 +130,6 @@ sort_table(Scan *s, LbDefinition *defn, Relation rel)
 										"leaderboard row",
 										ALLOCSET_DEFAULT_SIZES);
 	slot = table_slot_create(rel, NULL);
-	scan = LB_TABLE_BEGINSCAN(rel, s->snapshot);
 	tuple[0] = 0;
 	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
 	{
@@ -133,8 +139,7 @@ sort_table(Scan *s, LbDefinition *defn, Relation rel)
 
 		if (++s->nrows % POLL_ROWS == 0)
 		{
-			if (s->progress != NULL)
-				pg_atomic_write_u64(s->progress, s->nrows);
+			note_progress(s, &noted);
 			s->poll();
 		}
 		old = MemoryContextSwitchTo(row_context);
@@ -152,7 +157,9 @@ sort_table(Scan *s, LbDefinition *defn, Relation rel)
 			tuple[0] = last->number;
 			last->ranked |= state == LB_RANKED;
 		}
-		if (state == LB_RANKED)
+		if (state == LB_RANKED && s->tally != NULL)
+			lb_tally_add(s->tally, tuple + first);
+		else if (state == LB_RANKED)
 			lb_sort_add(s->sort, tuple + first);
 		else if (state == LB_OFF_BOARD && defn->family)
 			last->off_board++;
@@ -160,50 +167,100 @@ sort_table(Scan *s, LbDefinition *defn, Relation rel)
 			s->values->off_board++;
 		MemoryContextReset(row_context);
 	}
-	if (s->progress != NULL)
-		pg_atomic_write_u64(s->progress, s->nrows);
+	note_progress(s, &noted);
 	table_endscan(scan);
 	ExecDropSingleTupleTableSlot(slot);
 	MemoryContextDelete(row_context);
 }
 
-/* Add those of all partitions, which the definition must have resolved. */
-static void
-sort_parts(Scan *s, LbDefinition *defn, Relation rel)
+/*
+ * The tables that have the rows of a source: itself, or its partitions, which
+ * the definition must have resolved.  Locks them.
+ */
+static Oid *
+list_tables(LbDefinition *defn, Relation rel, int *n)
 {
+	List	   *all = list_make1_oid(RelationGetRelid(rel));
+	Oid		   *tables;
 	ListCell   *lc;
 
 	/* The present partitions; the snapshot may be older. */
-	foreach(lc, find_all_inheritors(RelationGetRelid(rel), NoLock, NULL))
+	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		all = find_all_inheritors(RelationGetRelid(rel), NoLock, NULL);
+	tables = palloc(list_length(all) * sizeof(Oid));
+	*n = 0;
+	foreach(lc, all)
 	{
-		Relation	part;
+		if (lfirst_oid(lc) != RelationGetRelid(rel))
+		{
+			if (!lb_is_part(defn, lfirst_oid(lc)))
+				ereport(ERROR,
+						(errcode(ERRCODE_OBJECT_IN_USE),
+						 errmsg("the partitions of table \"%s\" have changed",
+								RelationGetRelationName(rel)),
+						 errhint("Try again.")));
+			LockRelationOid(lfirst_oid(lc), AccessShareLock);
+		}
+		if (get_rel_relkind(lfirst_oid(lc)) == RELKIND_RELATION)
+			tables[(*n)++] = lfirst_oid(lc);
+	}
+	return tables;
+}
 
-		if (lfirst_oid(lc) == RelationGetRelid(rel))
-			continue;
-		if (!lb_is_part(defn, lfirst_oid(lc)))
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_IN_USE),
-					 errmsg("the partitions of table \"%s\" have changed",
-							RelationGetRelationName(rel)),
-					 errhint("Try again.")));
-		part = table_open(lfirst_oid(lc), AccessShareLock);
-		if (part->rd_rel->relkind == RELKIND_RELATION)
-			sort_table(s, lb_part_defn(defn, part), part);
-		table_close(part, NoLock);
-		if (s->no_key)
-			break;
+/*
+ * How many parallel workers are worth it: one more for each threefold of
+ * min_parallel_table_scan_size, as PostgreSQL has it for scans and for CREATE
+ * INDEX.
+ */
+static int
+count_workers(const Oid *tables, int ntables)
+{
+	int			workers = 0;
+	double		pages = 0;
+	double		least = Max(min_parallel_table_scan_size, 1);
+
+	for (int i = 0; i < ntables; i++)
+	{
+		Relation	rel = table_open(tables[i], NoLock);
+
+		pages += RelationGetNumberOfBlocks(rel);
+		table_close(rel, NoLock);
+	}
+	for (; pages >= least && workers < max_parallel_maintenance_workers;
+		 least *= 3)
+		workers++;
+	return workers;
+}
+
+/* Scan one table after the other. */
+static void
+scan_tables(LbScan *s, LbDefinition *defn, const Oid *tables, int ntables)
+{
+	for (int i = 0; i < ntables && !s->no_key; i++)
+	{
+		Relation	rel = table_open(tables[i], NoLock);
+
+		lb_scan_rows(s, tables[i] == defn->source ? defn :
+					 lb_part_defn(defn, rel), rel,
+					 LB_TABLE_BEGINSCAN(rel, s->snapshot));
+		table_close(rel, NoLock);
 	}
 }
 
 LbSort *
 lb_sort_rows(LbDefinition *defn, Relation rel, Snapshot snapshot,
-			 LbValues *values, pg_atomic_uint64 *progress, void (*poll) (void))
+			 LbValues *values, bool parallel, pg_atomic_uint64 *progress,
+			 void (*poll) (void))
 {
-	Scan		s = {.values = values,.snapshot = snapshot,
+	LbScan		s = {.values = values,.snapshot = snapshot,
 	.progress = progress,.poll = poll};
+	LbShape		shape = defn->shape;
+	int			before = defn->family ? 1 : 0;
+	Size		memory = (Size) maintenance_work_mem * 1024;
+	int			ntables;
+	Oid		   *tables = list_tables(defn, rel, &ntables);
+	int			nworkers = 0;
 
-	s.sort = lb_sort_begin(&defn->shape, defn->family ? 1 : 0,
-						   (Size) maintenance_work_mem * 1024);
 	memset(values, 0, sizeof(*values));
 	if (defn->family)
 	{
@@ -212,10 +269,25 @@ lb_sort_rows(LbDefinition *defn, Relation rel, Snapshot snapshot,
 		values->by_value = value_create(CurrentMemoryContext,
 										values->maxvalues, NULL);
 	}
-	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
-		sort_parts(&s, defn, rel);
+	if (shape.counts)
+	{
+		shape = lb_fixed_shape(shape.width + 1, 1);
+		memory /= 2;
+		if (parallel && !defn->family && ntables <= LB_MAX_SHARED_SCANS)
+			nworkers = count_workers(tables, ntables);
+	}
+	s.sort = lb_sort_begin(&shape, before, memory);
+	if (nworkers > 0)
+		lb_scan_parallel(&s, defn, tables, ntables, nworkers);
 	else
-		sort_table(&s, defn, rel);
+	{
+		if (defn->shape.counts)
+			s.tally = lb_tally_begin(before + defn->shape.width, memory,
+									 lb_sort_counted, s.sort);
+		scan_tables(&s, defn, tables, ntables);
+		if (s.tally != NULL)
+			lb_tally_end(s.tally);
+	}
 	if (s.no_key)
 	{
 		lb_sort_end(s.sort);

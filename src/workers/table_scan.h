@@ -43,14 +43,17 @@ typedef struct LbValues
  * Sort the keys of all ranked rows of defn's source, or of its partitions,
  * that a snapshot sees.  rel is locked, and defn is resolved.  A tuple of a
  * family is the number of the board's value and the key, that of a plain board
- * the key alone.  progress, if not NULL, is set to the number of rows read so
- * far.  poll is called every few thousand rows and may raise.  Raises 55006 if
- * the partitions have changed.  Returns NULL if no key can have one of the
- * rows (lb_no_key_reason).  Memory comes from the current context.
+ * the key alone.  With counts, the number of its rows is behind a key; equal
+ * keys may follow each other, and their rows add up; and with parallel,
+ * parallel workers help.  progress, if not NULL, is set to the number of rows
+ * read so far.  poll is called every few thousand rows and may raise.  Raises
+ * 55006 if the partitions have changed.  Returns NULL if no key can have one
+ * of the rows (lb_no_key_reason).  Memory comes from the current context.
  */
 extern LbSort *lb_sort_rows(LbDefinition *defn, Relation rel,
 							Snapshot snapshot, LbValues *values,
-							pg_atomic_uint64 *progress, void (*poll) (void));
+							bool parallel, pg_atomic_uint64 *progress,
+							void (*poll) (void));
 
 /*
  * What the scan of a family has met with a value, whose hash is given, or

@@ -42,13 +42,13 @@ SELECT is_empty($$SELECT c.oid::regclass FROM pg_class c JOIN pg_depend d
 	'so have the table and the views');
 
 SELECT columns_are('lb_board', ARRAY['board', 'id', 'source', 'member',
-	'rank_by', 'board_column', 'method', 'ranked_if']);
+	'rank_by', 'board_column', 'method', 'ranked_if', 'keeps']);
 SELECT columns_are('lb_stat_board', ARRAY['board', 'source', 'state',
 	'reason', 'members', 'distinct_scores', 'off_board', 'bytes', 'build_done',
 	'build_total', 'build_seconds', 'index_reads', 'query_reads',
 	'query_disabled', 'query_recovery', 'query_snapshot',
 	'query_row_security', 'query_building', 'query_offline', 'query_trigger',
-	'query_own_changes', 'query_unsettled', 'query_limit', 'changes', 'kind',
+	'query_own_changes', 'query_unsettled', 'query_limit', 'query_counts', 'changes', 'kind',
 	'planned_reads', 'planned_queries', 'planned_disabled', 'planned_recovery', 'planned_snapshot', 'planned_building', 'planned_offline',
 	'planned_trigger', 'planned_own_changes', 'planned_unsettled',
 	'planned_limit', 'planned_off_board']);

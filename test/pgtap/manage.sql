@@ -74,8 +74,8 @@ SELECT pg_temp.error_is(query, state, contains, query, false)
 FROM (VALUES
 	('SELECT lb_create_board(NULL, ''lbt_manage'')', '22004', 'board'),
 	('SELECT lb_create_board(''lbt_m'', NULL)', '22004', 'source'),
-	('SELECT lb_create_board(''lbt_m'', ''lbt_manage'', NULL)', '22004',
-	 'member'),
+	('SELECT lb_create_board(''lbt_m'', ''lbt_manage'', keeps => NULL)', '22004',
+	 'keeps'),
 	('SELECT lb_create_board(''lbt_m'', ''lbt_manage'', rank_by => NULL)',
 	 '22004', 'rank_by'),
 	('SELECT lb_create_board('''', ''lbt_manage'')', '.....', ''),

@@ -164,6 +164,37 @@ for my $db ('several', 'leaderboards')
 	ready($node, $db, $db);
 }
 
+# Boards that keep counts, with a member and without one.
+$node->safe_psql('postgres', 'CREATE DATABASE counted');
+$node->safe_psql('counted', q{
+	CREATE EXTENSION leaderboard;
+	CREATE TABLE seen (at date, who bigint, score integer, ok boolean);
+	CREATE TABLE game (id bigint PRIMARY KEY, score integer, guild text, level smallint);
+	INSERT INTO seen SELECT NULL, g % 7, g % 31, g % 3 > 0 FROM generate_series(1, 500) g;
+	INSERT INTO game SELECT g, g % 17, 'guild ' || g % 3, g % 2 FROM generate_series(1, 100) g;
+	SELECT lb_create_board('seen', 'seen', keeps => 'counts', ranked_if => 'ok');
+	SELECT lb_create_board('game', 'game', 'id', 'score, level DESC', NULL, 'dense_rank', NULL, 'counts');
+	SELECT lb_create_board('guild', 'game', board_column => 'guild', keeps => 'counts')});
+my $counted = q{
+	SELECT board, id, source, member, rank_by, board_column, method, ranked_if, keeps FROM lb_board ORDER BY board;
+	SELECT lb_count('seen'), lb_count_between(5, NULL, 'seen'), lb_rank_of_score(9, 'seen'), lb_score_at_percentile(90, 'seen');
+	SELECT * FROM lb_histogram(4, 'guild:guild 1');
+	SELECT lb_rank(id, 'game'), lb_percentile(id, 'game') FROM game ORDER BY id;
+	SELECT * FROM lb_top(9, 'game', 5)};
+my $counts = $node->safe_psql('counted', $counted);
+like($counts, qr/^seen\|\d+\|seen\|\|score DESC\|\|rank\|ok\|counts$/m, 'a board without a member');
+$node->command_ok([ 'pg_dump', '-Fd', '-j2', '-f', "$dump.c", '-d', $node->connstr('counted') ], 'pg_dump of counts boards');
+$node->safe_psql('postgres', 'CREATE DATABASE recounted');
+$node->command_ok([ 'pg_restore', '-j2', '--exit-on-error', '-d', $node->connstr('recounted'), "$dump.c" ], 'pg_restore');
+is($node->safe_psql('recounted', $counted), $counts, 'counts boards as they were');
+for my $db ('counted', 'recounted')
+{
+	$node->safe_psql($db, q{INSERT INTO seen VALUES (NULL, NULL, 1000, true); UPDATE game SET score = 40 WHERE id = 3;
+		ALTER TABLE seen RENAME score TO points});
+	is($node->safe_psql($db, q{SELECT lb_score_at_percentile(100, 'seen'), lb_rank(3, 'game'), (SELECT rank_by FROM lb_board WHERE board = 'seen')}),
+		'1000|18|points DESC', "$db: counts boards after changes");
+}
+
 # A dump whose tables have gone holds no boards of them.
 $node->safe_psql('apart', q{DROP TABLE more; DROP TABLE "My Games"."Scores"});
 $node->command_ok([ 'pg_dump', '-f', "$dump.2", '-d', $node->connstr('apart') ], 'pg_dump');

@@ -126,7 +126,7 @@ my $all = q{
 	SELECT lb_hide(3); SELECT lb_show(3);
 	SELECT lb_rank(1::pg_catalog.int8), lb_score(1), lb_percentile(1), lb_player(1), lb_at(1), lb_count(), lb_count_between(1, 9),
 		lb_rank_of_score(3), lb_score_at_percentile(50), lb_rank_json(1), lb_resolve_board('daily'), lb_window_at('daily'),
-		lb_estimate_memory(10);
+		lb_estimate_memory(10), lb_estimate_memory(10, keeps => 'counts', distinct_scores => 5);
 	SELECT * FROM lb_top(); SELECT * FROM lb_page(); SELECT lb_count_before(3, '{now}', 1, inclusive => true); SELECT lb_top_json(); SELECT * FROM lb_around(1); SELECT * FROM lb_ranks('{1,2}');
 	SELECT * FROM lb_among('{1,2}'); SELECT * FROM lb_histogram(2); SELECT * FROM lb_verify();
 	SELECT * FROM lb_stat_board; SELECT * FROM lb_stat_memory; SELECT * FROM lb_stat_ledger; SELECT * FROM lb_stat_feed;
@@ -134,7 +134,9 @@ my $all = q{
 	SELECT * FROM lb_archive_top('global'); SELECT * FROM lb_maintain(10);
 	SELECT lb_rebuild();
 	SELECT lb_create_board('other', 'player_scores'), lb_create_board('fam', 'player_score_windows', board_column => 'window_key');
-	SELECT lb_drop_board('other'), lb_drop_board('fam');
+	SELECT lb_create_board('counted', 'player_scores', keeps => 'counts'), lb_create_board('ids', 'player_scores', 'player_id', keeps => 'counts');
+	SELECT lb_count('counted'), lb_rank_of_score(3, 'counted'), lb_rank(1, 'ids') FROM lb_histogram(2, 'counted'), lb_around(1, 'ids');
+	SELECT lb_drop_board('other'), lb_drop_board('fam'), lb_drop_board('counted'), lb_drop_board('ids');
 	SELECT lb_set_limit('x', 'global'); SELECT lb_drop_limit('x');
 	SELECT lb_set_entry('hourly', 3) FROM (SELECT lb_open_window('hourly')) o;
 	SELECT lb_join(1, 'hourly'); SELECT * FROM lb_submit(1, 1); SELECT * FROM lb_entry_status(1, 'hourly');

@@ -22,6 +22,7 @@ typedef struct Entry
 	int			board;
 	int			nold;
 	int			nnew;
+	int64		rows;
 	int64		old[LB_MAX_KEY_WORDS];
 	int64		new[LB_MAX_KEY_WORDS];
 } Entry;
@@ -102,6 +103,9 @@ random_changes(Changes *c)
 
 			memset(entry, 0, sizeof(Entry));
 			entry->board = i;
+			if (random_below(3) == 0)
+				entry->rows = random_below(2) ? 1 + random_below(100) :
+					random_word() & INT64_MAX;
 			if (keys & 1)
 				entry->nold = random_key(board, entry->old, NULL);
 			if (keys & 2)
@@ -154,13 +158,13 @@ write_changes(const Changes *c, Message *messages, Size room)
 			const Entry *entry = &c->entries[e];
 
 			if (lb_feed_put_entry(&w, entry->old, entry->nold, entry->new,
-								  entry->nnew))
+								  entry->nnew, entry->rows))
 				continue;
 			lb_feed_put_end(&w);
 			next_message(&w, messages, &n, room, &c->header);
 			if (!lb_feed_put_board(&w, &again) ||
 				!lb_feed_put_entry(&w, entry->old, entry->nold, entry->new,
-								   entry->nnew))
+								   entry->nnew, entry->rows))
 				abort();
 		}
 		lb_feed_put_end(&w);
@@ -206,12 +210,14 @@ read_changes(const Changes *c, const Message *messages, int n)
 			REQUIRE(at < c->nboards && same_board(&board, &c->boards[at]));
 			off_board[at] += board.off_board;
 			while ((next = lb_feed_next_entry(&r, entry.old, &entry.nold,
-											  entry.new, &entry.nnew)) == LB_FEED_NEXT)
+											  entry.new, &entry.nnew,
+											  &entry.rows)) == LB_FEED_NEXT)
 			{
 				const Entry *wanted = &c->entries[e++];
 
 				REQUIRE(e <= c->nentries && wanted->board == at);
 				REQUIRE(wanted->nold == entry.nold && wanted->nnew == entry.nnew);
+				REQUIRE(wanted->rows == entry.rows);
 				REQUIRE(lb_words_cmp(wanted->old, entry.old, entry.nold) == 0);
 				REQUIRE(lb_words_cmp(wanted->new, entry.new, entry.nnew) == 0);
 				operations++;
@@ -250,11 +256,13 @@ read_anything(const uint8 *data, Size size)
 			int64		new[LB_MAX_KEY_WORDS];
 			int			nold;
 			int			nnew;
+			int64		rows;
 
 			REQUIRE(board.stride > 0 && board.stride <= LB_MAX_KEY_WORDS);
 			REQUIRE(++n <= size);
-			while ((next = lb_feed_next_entry(&r, old, &nold, new, &nnew)) == LB_FEED_NEXT)
+			while ((next = lb_feed_next_entry(&r, old, &nold, new, &nnew, &rows)) == LB_FEED_NEXT)
 			{
+				REQUIRE(rows >= 0);
 				REQUIRE(nold >= 0 && nold <= board.stride);
 				REQUIRE(nnew >= 0 && nnew <= board.stride && nold + nnew > 0);
 				REQUIRE(++n <= size);
@@ -386,7 +394,7 @@ test_bytes(void)
 
 	lb_feed_begin(&w, data, sizeof(data), &header);
 	REQUIRE(lb_feed_put_board(&w, &board));
-	REQUIRE(lb_feed_put_entry(&w, old, 3, new, 3));
+	REQUIRE(lb_feed_put_entry(&w, old, 3, new, 3, 0));
 	lb_feed_put_end(&w);
 	REQUIRE(w.used <= 50);
 	return true;

@@ -120,16 +120,30 @@ serves(const struct Comparison *c, const Look *look)
 		(strchr(c->uses, 's') == NULL || plain_score(look));
 }
 
+/* Whether the index of a board that keeps counts answers a function. */
+static bool
+is_counted(const struct Comparison *c)
+{
+	static const char *const counted[] = {
+		"lb_rank", "lb_percentile", "lb_player", "lb_score", "lb_tier", "lb_ranks",
+		"lb_count", "lb_count_between", "lb_rank_of_score",
+		"lb_score_at_percentile", "lb_histogram", "lb_histogram_floats"
+	};
+
+	return is_one_of(c->function, counted, LENGTH(counted));
+}
+
 const struct Comparison *
 any_comparison(Look *look)
 {
 	const struct Comparison *c;
+	bool		counted = look->table->counts && percent(90);
 
 	do
 	{
 		c = &comparisons[rnd(ncomparisons)];
 		look->twin = percent(50);
-	} while (!serves(c, look));
+	} while (!serves(c, look) || (counted && !is_counted(c)));
 	return c;
 }
 

@@ -145,6 +145,7 @@ typedef struct Table
 	bool		tidy;			/* few rows are off the boards, and not for
 								 * long: queries need not leave them out */
 	bool		redefined;		/* the board's method and order change */
+	bool		counts;			/* the board keeps counts */
 
 	/* What follows from these. */
 	char	   *member;			/* columns of the member */

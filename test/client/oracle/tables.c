@@ -22,7 +22,7 @@ static const char *const realms[] = {
 	"7", "0", "-7", "2147483647", "-2147483648", "12345", NULL
 };
 
-#define NFIXED 5
+#define NFIXED 8
 #define NRANDOM 4
 
 static const Table fixed_tables[NFIXED] = {
@@ -57,6 +57,21 @@ static const Table fixed_tables[NFIXED] = {
 		.flagged = true,
 	},
 	{
+		/* And one that keeps counts. */
+		.name = "o_plain",
+		.board = "plain_counts",
+		.method = "rank",
+		.members = {{.name = "player_id",.type_name = "bigint"}},
+		.nmembers = 1,
+		.score = {.name = "score",.type_name = "bigint",.descending = true},
+		.ties = {{.name = "updated_at",.type_name = "timestamptz"}},
+		.nties = 1,
+		.ties_unranked = true,
+		.group = {.name = "kind",.type_name = "text"},
+		.flag = "fine",
+		.counts = true,
+	},
+	{
 		.name = "o_dense",
 		.create = "CREATE TABLE o_dense (fine boolean, points integer,"
 		" gone text, id integer UNIQUE, kind text, day date, large boolean)",
@@ -70,6 +85,20 @@ static const Table fixed_tables[NFIXED] = {
 		.group = {.name = "kind",.type_name = "text"},
 		.flag = "fine",
 		.flagged = true,
+	},
+	{
+		.name = "o_dense",
+		.board = "dense_counts",
+		.method = "dense_rank",
+		.members = {{.name = "id",.type_name = "integer"}},
+		.nmembers = 1,
+		.score = {.name = "points",.type_name = "integer"},
+		.ties = {{.name = "day",.type_name = "date",.descending = true}},
+		.nties = 1,
+		.group = {.name = "kind",.type_name = "text"},
+		.flag = "fine",
+		.flagged = true,
+		.counts = true,
 	},
 	{
 		.name = "o_family",
@@ -86,6 +115,21 @@ static const Table fixed_tables[NFIXED] = {
 		.group = {.name = "kind",.type_name = "text"},
 		.flag = "fine",
 		.values = kinds,
+	},
+	{
+		.name = "o_family",
+		.board = "fam_counts",
+		.method = "rank",
+		.members = {{.name = "player",.type_name = "bigint"}},
+		.nmembers = 1,
+		.score = {.name = "score",.type_name = "smallint",.descending = true},
+		.ties = {{.name = "at",.type_name = "timestamp",.descending = true}},
+		.nties = 1,
+		.ties_unranked = true,
+		.group = {.name = "kind",.type_name = "text"},
+		.flag = "fine",
+		.values = kinds,
+		.counts = true,
 	},
 	{
 		.name = "o_parts",
@@ -353,6 +397,21 @@ choose_columns(Table *t)
 	t->spread_last = percent(50);
 }
 
+/* Whether a board of the table can keep counts: no text is counted. */
+static bool
+can_count(const Table *t)
+{
+	int			words = t->score.type->words;
+	bool		texts = t->score.type->is_text;
+
+	for (int i = 0; i < t->nties; i++)
+	{
+		words += t->ties[i].type->words;
+		texts |= t->ties[i].type->is_text;
+	}
+	return !texts && words < 16;
+}
+
 /* The values of a board column: the last one is not written. */
 static const char *const *
 choose_values(const Type *type)
@@ -391,6 +450,11 @@ choose_table(Table *t, int number)
 	t->board = format("any%d", number);
 	t->method = ANY(methods);
 	choose_columns(t);
+	if (can_count(t) && percent(40))
+	{
+		t->counts = true;
+		t->method = methods[1 + rnd(2)];
+	}
 	t->flag = "fine";
 	t->flagged = percent(30);
 	t->strict = percent(50);
@@ -546,13 +610,14 @@ create_board(const Table *t)
 	char	   *text;
 
 	text = format("SELECT lb_create_board('%s', '%s', member => %s,"
-				  " rank_by => '%s%s%s', method => '%s'%s%s%s%s%s%s)",
+				  " rank_by => '%s%s%s', method => '%s'%s%s%s%s%s%s%s)",
 				  t->board, t->name, member, rank_by, ties[0] ? ", " : "",
 				  ties, t->method,
 				  t->values ? ", board_column => '" : "",
 				  t->values ? t->group.name : "", t->values ? "'" : "",
 				  t->flagged ? ", ranked_if => '" : "",
-				  t->flagged ? t->flag : "", t->flagged ? "'" : "");
+				  t->flagged ? t->flag : "", t->flagged ? "'" : "",
+				  t->counts ? ", keeps => 'counts'" : "");
 
 	free(rank_by);
 	free(ties);

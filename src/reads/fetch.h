@@ -14,7 +14,7 @@
 #include "access/skey.h"
 #include "executor/tuptable.h"
 
-#include "planner/match.h"
+#include "boards/definition.h"
 
 /* A look-up of rows of members in a snapshot. */
 typedef struct LbFetch
@@ -36,18 +36,6 @@ typedef struct LbFetch
 } LbFetch;
 
 /*
- * The index that finds a member's row on its board, or InvalidOid: one that
- * the planner may use.
- */
-extern Oid	lb_member_index(const LbSource *source, const LbDefinition *defn);
-
-/*
- * The cost of looking up the rows of this many members, which are anywhere in
- * the table.
- */
-extern Cost lb_cost_fetches(const LbSource *source, Oid index, double rows);
-
-/*
  * Begin to look up rows of a table by an index, in a snapshot that lasts.  The
  * look-up's memory is of the current context, and what it opens stays open
  * until lb_fetch_end(), which does nothing without a beginning.  Both can
@@ -66,5 +54,21 @@ extern void lb_fetch_end(LbFetch *fetch);
 extern bool lb_fetch(LbFetch *fetch, const LbDefinition *defn,
 					 const int64 *member, Datum board_value,
 					 TupleTableSlot *slot);
+
+/* What lb_fetch_values() has found. */
+typedef enum LbFound
+{
+	LB_FOUND,					/* the row is in the slot */
+	LB_FOUND_NONE,				/* the snapshot sees none */
+	LB_FOUND_UNSURE				/* it may see two, or the index is another */
+} LbFound;
+
+/*
+ * The same for the values of the member's columns, which last as long as the
+ * look-up.
+ */
+extern LbFound lb_fetch_values(LbFetch *fetch, const LbDefinition *defn,
+							   const Datum *member, Datum board_value,
+							   TupleTableSlot *slot);
 
 #endif							/* LB_FETCH_H */

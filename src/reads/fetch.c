@@ -23,109 +23,27 @@
  */
 #include "postgres.h"
 
-#include <math.h>
-
+#include "access/htup_details.h"
 #include "access/stratnum.h"
 #include "access/tableam.h"
 #include "access/xact.h"
-#include "catalog/pg_am.h"
-#include "optimizer/cost.h"
-#include "optimizer/optimizer.h"
 #include "storage/bufmgr.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 
 #include "index/memberhash.h"
-#include "planner/fetch.h"
+#include "reads/fetch.h"
 #include "util/compat.h"
 
-/* The column of the member that is an attribute of the table; -1: none. */
-static int
-member_column(const LbDefinition *defn, AttrNumber attno)
-{
-	for (int i = 0; i < defn->nmember; i++)
-	{
-		if (lb_member_columns(defn)[i].attno == attno)
-			return i;
-	}
-	return -1;
-}
-
-/* The same of a column of an index, with the board column as well. */
+/* Whether a column of an index is the member's, or the board column. */
 static bool
 is_index_column(const LbDefinition *defn, AttrNumber attno)
 {
-	return member_column(defn, attno) >= 0 ||
+	return lb_member_place(defn, attno) >= 0 ||
 		(defn->family && lb_board_column(defn)->attno == attno);
-}
-
-/*
- * Whether a unique index has the member's columns, and no other than the
- * board's.
- */
-static bool
-is_on_member(const LbDefinition *defn, const IndexOptInfo *index)
-{
-	int			nmember = 0;
-
-	for (int i = 0; i < index->nkeycolumns; i++)
-	{
-		if (!is_index_column(defn, index->indexkeys[i]))
-			return false;
-		if (member_column(defn, index->indexkeys[i]) >= 0)
-			nmember++;
-	}
-	return nmember == defn->nmember;
-}
-
-Oid
-lb_member_index(const LbSource *source, const LbDefinition *defn)
-{
-	ListCell   *lc;
-
-	foreach(lc, source->rel->indexlist)
-	{
-		const IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
-
-		if (index->unique && index->immediate && index->indpred == NIL &&
-			!index->hypothetical && index->relam == BTREE_AM_OID &&
-			is_on_member(defn, index))
-			return index->indexoid;
-	}
-	return InvalidOid;
-}
-
-/* What btcostestimate() takes for a page of an index, in cpu_operator_cost. */
-#define PAGE_OPERATORS 50
-
-/*
- * As for the inner index scan of a nested loop: the upper pages of the index
- * are in memory.
- */
-Cost
-lb_cost_fetches(const LbSource *source, Oid index, double rows)
-{
-	const RelOptInfo *rel = source->rel;
-	const IndexOptInfo *info = NULL;
-	double		operators;
-	double		pages;
-	ListCell   *lc;
-
-	foreach(lc, rel->indexlist)
-	{
-		info = lfirst_node(IndexOptInfo, lc);
-		if (info->indexoid == index)
-			break;
-	}
-	operators = log2(Max(rel->tuples, 1.0) + 1) +
-		PAGE_OPERATORS * (Max(info->tree_height, 0) + 1);
-	pages = index_pages_fetched(rows, rel->pages, info->pages, source->root) +
-		index_pages_fetched(rows, info->pages, info->pages, source->root);
-	return pages * random_page_cost +
-		rows * (operators * cpu_operator_cost + cpu_index_tuple_cost +
-				cpu_tuple_cost);
 }
 
 
@@ -152,22 +70,29 @@ column_of(const LbFetch *fetch, const LbColumn *column)
 	return TupleDescAttr(RelationGetDescr(fetch->table), column->attno - 1);
 }
 
-/* Where the place of a member's row is remembered. */
+/* A hash of the value of a column. */
+static uint32
+hash_value(const LbFetch *fetch, const LbColumn *column, Datum value)
+{
+	Form_pg_attribute att = column_of(fetch, column);
+
+	return datum_image_hash(value, att->attbyval, att->attlen);
+}
+
+/*
+ * Where the place of a member's row is remembered.  member is its words, so
+ * many of them.
+ */
 static Place *
 place_of(const LbFetch *fetch, const LbDefinition *defn, const int64 *member,
-		 Datum board_value, uint32 *hash)
+		 int nwords, Datum board_value, uint32 *hash)
 {
 	uint64		seed = RelationGetRelid(fetch->table);
 
 	if (defn->family)
-	{
-		Form_pg_attribute att = column_of(fetch, lb_board_column(defn));
-
-		seed |= (uint64) datum_image_hash(board_value, att->attbyval,
-										  att->attlen) << 32;
-	}
-	*hash = lb_hash_words(seed, member,
-						  lb_member_length(&defn->shape, member));
+		seed |= (uint64) hash_value(fetch, lb_board_column(defn),
+									board_value) << 32;
+	*hash = lb_hash_words(seed, member, nwords);
 	return &places[*hash % PLACES];
 }
 
@@ -231,12 +156,29 @@ init_key(ScanKey key, Relation index, int i)
 						   (Datum) 0);
 }
 
-/* Returns false if the index is not one on the member. */
+/*
+ * Whether a snapshot of this transaction may see rows that an index does not
+ * lead to, since it was made after them.  The planner does not use it then.
+ */
+static bool
+is_too_new(Relation index)
+{
+	return index->rd_index->indcheckxmin &&
+		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data),
+							   TransactionXmin);
+}
+
+/* Returns false if the index is not one on the member, or is too new. */
 static bool
 begin_scan(LbFetch *fetch, const LbDefinition *defn)
 {
 	Relation	index = index_open(fetch->index, AccessShareLock);
 
+	if (is_too_new(index))
+	{
+		index_close(index, NoLock);
+		return false;
+	}
 	fetch->nkeys = IndexRelationGetNumberOfKeyAttributes(index);
 	for (int i = 0; i < fetch->nkeys; i++)
 	{
@@ -247,7 +189,7 @@ begin_scan(LbFetch *fetch, const LbDefinition *defn)
 			index_close(index, NoLock);
 			return false;
 		}
-		fetch->columns[i] = member_column(defn, attno);
+		fetch->columns[i] = lb_member_place(defn, attno);
 		init_key(&fetch->keys[i], index, i);
 	}
 	fetch->scan = LB_INDEX_BEGINSCAN(fetch->table, index, fetch->snapshot,
@@ -266,23 +208,24 @@ may_see_two(void)
 }
 
 /* Look the member up, and remember the place of its row. */
-static bool
+static LbFound
 fetch_by_index(LbFetch *fetch, const LbDefinition *defn, Datum board_value,
 			   Place *place, TupleTableSlot *slot)
 {
 	ItemPointer tid;
 
 	if (fetch->scan == NULL && !begin_scan(fetch, defn))
-		return false;
+		return LB_FOUND_UNSURE;
 	for (int i = 0; i < fetch->nkeys; i++)
 		fetch->keys[i].sk_argument = fetch->columns[i] < 0 ? board_value :
 			fetch->members[fetch->columns[i]];
 	index_rescan(fetch->scan, fetch->keys, fetch->nkeys, NULL, 0);
 	if (may_see_two())
 	{
-		if (!index_getnext_slot(fetch->scan, ForwardScanDirection, slot) ||
-			index_getnext_slot(fetch->scan, ForwardScanDirection, slot))
-			return false;
+		if (!index_getnext_slot(fetch->scan, ForwardScanDirection, slot))
+			return LB_FOUND_NONE;
+		if (index_getnext_slot(fetch->scan, ForwardScanDirection, slot))
+			return LB_FOUND_UNSURE;
 		index_rescan(fetch->scan, fetch->keys, fetch->nkeys, NULL, 0);
 	}
 	while ((tid = index_getnext_tid(fetch->scan, ForwardScanDirection)) != NULL)
@@ -293,10 +236,10 @@ fetch_by_index(LbFetch *fetch, const LbDefinition *defn, Datum board_value,
 		if (index_fetch_heap(fetch->scan, slot))
 		{
 			place->tid = root;
-			return true;
+			return LB_FOUND;
 		}
 	}
-	return false;
+	return LB_FOUND_NONE;
 }
 
 
@@ -361,23 +304,55 @@ set_members(LbFetch *fetch, const LbDefinition *defn, const int64 *member)
 	MemoryContextSwitchTo(old);
 }
 
+/* Look up the row of the member whose values are set. */
+static LbFound
+fetch_member(LbFetch *fetch, const LbDefinition *defn, Datum board_value,
+			 Place *place, uint32 hash, TupleTableSlot *slot)
+{
+	LbFound		found;
+
+	if (!may_see_two() && place->hash == hash &&
+		place->table == RelationGetRelid(fetch->table) &&
+		fetch_from(fetch, place, slot) &&
+		is_row_of(fetch, defn, board_value, slot))
+		return LB_FOUND;
+	place->table = InvalidOid;
+	found = fetch_by_index(fetch, defn, board_value, place, slot);
+	if (found == LB_FOUND)
+	{
+		place->table = RelationGetRelid(fetch->table);
+		place->hash = hash;
+	}
+	return found;
+}
+
 bool
 lb_fetch(LbFetch *fetch, const LbDefinition *defn, const int64 *member,
 		 Datum board_value, TupleTableSlot *slot)
 {
 	uint32		hash;
-	Place	   *place = place_of(fetch, defn, member, board_value, &hash);
+	Place	   *place = place_of(fetch, defn, member,
+								 lb_member_length(&defn->shape, member),
+								 board_value, &hash);
 
+	Assert(!defn->shape.counts);
 	set_members(fetch, defn, member);
-	if (!may_see_two() && place->hash == hash &&
-		place->table == RelationGetRelid(fetch->table) &&
-		fetch_from(fetch, place, slot) &&
-		is_row_of(fetch, defn, board_value, slot))
-		return true;
-	place->table = InvalidOid;
-	if (!fetch_by_index(fetch, defn, board_value, place, slot))
-		return false;
-	place->table = RelationGetRelid(fetch->table);
-	place->hash = hash;
-	return true;
+	return fetch_member(fetch, defn, board_value, place, hash, slot) == LB_FOUND;
+}
+
+LbFound
+lb_fetch_values(LbFetch *fetch, const LbDefinition *defn, const Datum *member,
+				Datum board_value, TupleTableSlot *slot)
+{
+	int64		hashes[LB_MAX_MEMBER_COLUMNS];
+	uint32		hash;
+	Place	   *place;
+
+	for (int i = 0; i < defn->nmember; i++)
+	{
+		hashes[i] = hash_value(fetch, &lb_member_columns(defn)[i], member[i]);
+		fetch->members[i] = member[i];
+	}
+	place = place_of(fetch, defn, hashes, defn->nmember, board_value, &hash);
+	return fetch_member(fetch, defn, board_value, place, hash, slot);
 }

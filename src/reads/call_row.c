@@ -1,0 +1,147 @@
+/*-------------------------------------------------------------------------
+ *
+ * call_row.c
+ *	  The rows of members, for boards that keep counts.
+ *
+ * Such a board does not know its members.  The table has a unique index on
+ * them, and the member's row has the words that the board's index would have.
+ * Row and counts are read in one snapshot.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "access/tableam.h"
+#include "catalog/pg_class.h"
+#include "fmgr.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "boards/board_value.h"
+#include "capture/trigger.h"
+#include "reads/call.h"
+#include "reads/text.h"
+
+/* The values of the member's columns.  Returns false if no row has them. */
+static bool
+member_values(const LbCall *call, Datum *values)
+{
+	const LbDefinition *defn = call->access.target.defn;
+	int			more = lb_query_noperands(&call->function->query) - 1;
+
+	if (call->form == LB_AS_BIGINT)
+		return lb_member_from_bigint(defn, DatumGetInt64(call->operands[0]),
+									 values);
+	for (int i = 0; i < defn->nmember; i++)
+		values[i] = call->operands[i == 0 ? 0 : more + i];
+	return true;
+}
+
+/*
+ * The value of the board column on the call's board.  Returns false if no row
+ * has it.
+ */
+static bool
+board_value(const LbCall *call, Datum *value)
+{
+	const LbTarget *target = &call->access.target;
+	Oid			input;
+	Oid			param;
+	char	   *name;
+
+	*value = (Datum) 0;
+	if (!target->defn->family)
+		return true;
+	name = lb_value_to_name(target->defn, &target->value);
+	if (name == NULL)
+		return false;
+	getTypeInputInfo(lb_board_column(target->defn)->oid, &input, &param);
+	*value = OidInputFunctionCall(input, name, param, -1);
+	return true;
+}
+
+bool
+lb_member_rows_begin(LbMemberRows *rows, LbCall *call)
+{
+	LbDefinition *defn = call->access.target.defn;
+
+	rows->call = call;
+	if (defn->relkind != RELKIND_RELATION || !OidIsValid(defn->member_index))
+		return false;
+	rows->any = board_value(call, &rows->board_value);
+	if (!rows->any)
+		return true;
+	rows->table = table_open(defn->source, NoLock);
+	rows->slot = table_slot_create(rows->table, NULL);
+	lb_fetch_begin(&rows->fetch, rows->table, defn->member_index,
+				   GetActiveSnapshot());
+	return true;
+}
+
+void
+lb_member_rows_end(LbMemberRows *rows)
+{
+	if (!rows->any)
+		return;
+	lb_fetch_end(&rows->fetch);
+	ExecDropSingleTupleTableSlot(rows->slot);
+	table_close(rows->table, NoLock);
+}
+
+bool
+lb_member_rows_read(LbMemberRows *rows, const Datum *member, int64 *key,
+					bool *found)
+{
+	const LbTarget *target = &rows->call->access.target;
+	LbValue		value;
+	char		room[LB_VALUE_ROOM];
+
+	*found = false;
+	if (!rows->any)
+		return true;
+	switch (lb_fetch_values(&rows->fetch, target->defn, member,
+							rows->board_value, rows->slot))
+	{
+		case LB_FOUND:
+			break;
+		case LB_FOUND_NONE:
+			return true;
+		case LB_FOUND_UNSURE:
+			return false;
+	}
+	switch (lb_row_key(target->defn, rows->slot, key, &value, room))
+	{
+		case LB_RANKED:
+			*found = !target->defn->family ||
+				lb_value_equal(&value, &target->value);
+			return true;
+		case LB_OFF_BOARD:
+		case LB_NOT_RANKED:
+			return true;
+		case LB_NO_KEY:
+			return false;
+	}
+	return false;
+}
+
+bool
+lb_read_member_row(LbCall *call)
+{
+	LbMemberRows rows;
+	Datum		member[LB_MAX_MEMBER_COLUMNS];
+	int64	   *key = palloc(LB_MAX_WIDTH * sizeof(int64));
+	bool		found = false;
+	bool		known;
+
+	call->row_key = NULL;
+	if (!lb_member_rows_begin(&rows, call))
+		return false;
+	known = !member_values(call, member) ||
+		lb_member_rows_read(&rows, member, key, &found);
+	if (known && found)
+		call->row_key = key;
+	lb_member_rows_end(&rows);
+	return known;
+}
