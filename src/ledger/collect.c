@@ -71,7 +71,18 @@ add_publication(const LbPublication *pub, bool undo, LbChangesRoom *need,
 		return;
 	lb_entry_scan_begin(&scan, pub);
 	while ((entry = lb_entry_scan_next(&scan)) != NULL)
+	{
 		lb_add_change(changes, entry, scan.stride, undo);
+#if LB_PLANT_BUG == 20
+		if (undo && changes->shape.counts)
+		{
+			int64	   *change = lb_change_at(changes, changes->n - 1);
+
+			change[0] = (change[0] & (LB_HAS_OLD | LB_HAS_NEW)) |
+				INT64CONST(1) << LB_ROWS_SHIFT;
+		}
+#endif
+	}
 }
 
 static void

@@ -27,6 +27,9 @@
  *	17	a standby enters a definition without the changes that it has ignored
  *	18	a standby notices that it is not fed after it shows a commit
  *	19	standbys do not hear of -0
+ *	20	of a change that is undone, one row counts
+ *	21	a build does not add up the rows of a key that it has counted in parts
+ *	22	the row at a place is looked for without the snapshot's corrections
  *
  *-------------------------------------------------------------------------
  */
