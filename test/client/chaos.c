@@ -77,7 +77,8 @@ static const char *const tables[] = {
 	"o_plain", "o_dense", "o_family", "o_parts"
 };
 static const char *const boards[] = {
-	"plain", "worst", "dense", "fam", "*"
+	"plain", "worst", "dense", "fam", "*", "plain_counts", "dense_counts",
+	"fam_counts"
 };
 
 static void fail(const char *fmt,...)
@@ -569,6 +570,11 @@ compare_old(void)
 			" FROM o_plain WHERE player_id IS NOT NULL AND score IS NOT NULL"
 			" AND updated_at IS NOT NULL) AS s"
 			" WHERE r IS DISTINCT FROM lb_rank(player_id, 'plain')");
+	if (PQtransactionStatus(old) == PQTRANS_INTRANS)
+		compare(old, "SELECT abs(lb_count('plain_counts') - count(*))"
+				" + abs(lb_rank_of_score(5, 'plain_counts')"
+				" - rank(5) WITHIN GROUP (ORDER BY score DESC))"
+				" FROM o_plain WHERE score IS NOT NULL");
 
 	/* An error that the first one may raise has ended the transaction. */
 	if (PQtransactionStatus(old) != PQTRANS_INTRANS)

@@ -68,6 +68,18 @@ typedef struct Step
 	" (ORDER BY score DESC, uid, n, name) AS r FROM keyed) AS s" \
 	" WHERE r IS DISTINCT FROM lb_rank_key(ROW(uid, n, name)::text, 'keyed'))"
 
+/* What boards that keep counts answer. */
+#define RIGHT_COUNTS \
+	"SELECT NOT EXISTS (SELECT FROM (SELECT id, rank() OVER (ORDER BY score DESC) AS r, 100 * cume_dist() OVER (ORDER BY score) AS p" \
+	" FROM plain) AS s WHERE (r, p) IS DISTINCT FROM (lb_rank(id, 'plain_counts'), lb_percentile(id, 'plain_counts')))" \
+	" AND NOT EXISTS (SELECT FROM (SELECT kind, count(*) AS n, dense_rank(3) WITHIN GROUP (ORDER BY score DESC) AS r FROM fam GROUP BY kind) AS s" \
+	" WHERE (n, r) IS DISTINCT FROM (lb_count('fam_counts:' || kind), lb_rank_of_score(3, 'fam_counts:' || kind)))"
+
+#define RIGHT_OTHER_COUNTS \
+	"SELECT (lb_count('other_counts'), lb_rank_of_score(2, 'other_counts'), lb_score_at_percentile(40, 'other_counts'), lb_count_between(1, 2, 'other_counts'))" \
+	" IS NOT DISTINCT FROM (SELECT (count(*), rank(2) WITHIN GROUP (ORDER BY score), percentile_disc(0.4) WITHIN GROUP (ORDER BY score DESC)," \
+	" count(*) FILTER (WHERE score BETWEEN 1 AND 2)) FROM other)"
+
 /* The first of the rows of keyed in their order, as one member and by place. */
 #define KEYED(rows, offset, count) \
 	"(SELECT " rows " FROM (SELECT ROW(uid, n, name)::text AS member, score FROM keyed" \
@@ -115,7 +127,7 @@ static const Step steps[] = {
 		" PERFORM 1 / (i % 3); EXCEPTION WHEN division_by_zero THEN NULL; END; END LOOP; END'"},
 	NULL},
 	{"large", WRITE, NULL,
-		{"INSERT INTO other SELECT i, i % 1000 FROM generate_series(1001, 6000) AS i",
+		{"INSERT INTO other SELECT i, i FROM generate_series(1001, 6000) AS i",
 		"DELETE FROM other WHERE id > 1000"},
 	"DELETE FROM other WHERE id > 1000"},
 	{"prepared", WRITE, NULL,
@@ -172,6 +184,23 @@ static const Step steps[] = {
 	{"arrays", READ, NULL,
 		{"SELECT NOT EXISTS (SELECT FROM lb_ranks(ARRAY[1, 2, 3, 7, 99999], 'plain') AS l LEFT JOIN (SELECT id, row_number() OVER (ORDER BY score DESC, at, id) AS r FROM plain) AS s ON id = member WHERE l.rank IS DISTINCT FROM r)",
 		"SELECT (SELECT array_agg(member ORDER BY place) FROM lb_among(ARRAY[1, 2, 3, 7, 99999], 'plain')) = (SELECT array_agg(id ORDER BY score DESC, at, id) FROM plain WHERE id IN (1, 2, 3, 7))"},
+	NULL},
+	{"counts boards", READ, NULL,
+		{RIGHT_COUNTS, RIGHT_OTHER_COUNTS,
+			"SELECT (SELECT sum(members) FROM lb_histogram(3, 'other_counts')) = (SELECT count(*) FROM other)",
+			"SELECT NOT EXISTS (SELECT FROM lb_ranks(ARRAY[1, 2, 3, 7, 99999], 'plain_counts') AS l LEFT JOIN (SELECT id, rank() OVER (ORDER BY score DESC) AS r FROM plain) AS s ON id = member WHERE l.rank IS DISTINCT FROM r)",
+		"SELECT (SELECT array_agg(member) FROM lb_top(10, 'plain_counts', 3)) = (SELECT array_agg(id) FROM (SELECT id FROM plain ORDER BY score DESC, id OFFSET 3 LIMIT 10) AS s)"},
+	NULL},
+	{"own changes of counts boards", READ, NULL,
+		{"BEGIN", "UPDATE plain SET score = score + 3 WHERE id % 3 = 0", "DELETE FROM fam WHERE id < 5", "UPDATE other SET score = 2 WHERE id < 9",
+			RIGHT_COUNTS, "SAVEPOINT a", "DELETE FROM other WHERE id < 15", RIGHT_OTHER_COUNTS, "ROLLBACK TO a", RIGHT_OTHER_COUNTS,
+		"ROLLBACK"},
+	NULL},
+	{"counts boards in an old snapshot", READ, NULL,
+		{"BEGIN ISOLATION LEVEL REPEATABLE READ", "SELECT count(*) > 0 FROM plain",
+			"@UPDATE plain SET score = score + 1 WHERE id % 4 = 1; UPDATE fam SET score = score + 1;"
+			" UPDATE other SET score = score + 1 WHERE id % 4 = 2",
+		RIGHT_COUNTS, RIGHT_OTHER_COUNTS, "@UPDATE plain SET score = score - 1 WHERE id % 4 = 1", RIGHT_COUNTS, "COMMIT"},
 	NULL},
 	{"twins: one member", READ, NULL,
 		{KEYED_RANKS,
@@ -263,6 +292,15 @@ static const Step steps[] = {
 			"SELECT lb_rank(1, 'made') = (SELECT r FROM (SELECT id, row_number() OVER (ORDER BY score DESC, id) AS r FROM made) AS s WHERE id = 1)",
 			"UPDATE made SET score = score + 1",
 			"SELECT lb_rank(1, 'made') = (SELECT r FROM (SELECT id, row_number() OVER (ORDER BY score DESC, id) AS r FROM made) AS s WHERE id = 1)",
+		"SELECT lb_drop_board('made')", "DROP TABLE made"},
+	"DROP TABLE IF EXISTS made; DELETE FROM lb_board WHERE board = 'made'"},
+	{"create and drop counts", MANAGE, NULL,
+		{"CREATE TABLE made (id bigint PRIMARY KEY, score integer, kind text)",
+			"INSERT INTO made SELECT i, i % 5, 'a' FROM generate_series(1, 30) AS i",
+			"SELECT lb_create_board('made', 'made', rank_by => 'score', keeps => 'counts')",
+			"SELECT lb_rank_of_score(2, 'made') = (SELECT rank(2) WITHIN GROUP (ORDER BY score) FROM made)",
+			"UPDATE made SET score = score + 1",
+			"SELECT lb_rank_of_score(2, 'made') = (SELECT rank(2) WITHIN GROUP (ORDER BY score) FROM made)",
 		"SELECT lb_drop_board('made')", "DROP TABLE made"},
 	"DROP TABLE IF EXISTS made; DELETE FROM lb_board WHERE board = 'made'"},
 	{"create in a transaction", MANAGE, NULL,
@@ -477,6 +515,9 @@ set_up(void)
 	must("CREATE TABLE keyed (uid uuid, n integer, name text, score numeric(6,2) NOT NULL, PRIMARY KEY (uid, n, name));"
 		 "INSERT INTO keyed SELECT md5((i % 5)::text)::uuid, i % 4, repeat('name ', i), i % 6 / 4.0 FROM generate_series(1, 20) AS i;"
 		 "SELECT lb_create_board('keyed', 'keyed', 'uid, n, name', 'score DESC')");
+	must("SELECT lb_create_board('plain_counts', 'plain', 'id', keeps => 'counts'),"
+		 " lb_create_board('fam_counts', 'fam', board_column => 'kind', method => 'dense_rank', keeps => 'counts'),"
+		 " lb_create_board('other_counts', 'other', rank_by => 'score', keeps => 'counts')");
 	must("INSERT INTO player_scores SELECT i, i * 7 % 31, '2026-01-01' FROM generate_series(1, 20) AS i;"
 		 "SELECT lb_open_window('daily')");
 }
@@ -492,8 +533,9 @@ static const char *const answers[] = {
 	" FROM player_scores WHERE to_jsonb(player_scores) ->> 'ranked' IS DISTINCT FROM 'false') AS s"
 	" WHERE r IS DISTINCT FROM lb_rank(player_id))",
 	KEYED_RANKS,
+	RIGHT_COUNTS,
 	"SELECT lb_count('plain') = (SELECT count(*) FROM plain) AND lb_count('other') = (SELECT count(*) FROM other)"
-	" AND lb_count('parts') = (SELECT count(*) FROM parts)"
+	" AND lb_count('other_counts') = (SELECT count(*) FROM other) AND lb_count('parts') = (SELECT count(*) FROM parts)"
 };
 
 static void
