@@ -1,5 +1,6 @@
 # Boards that keep counts: builds by parallel workers and with little memory, and in a
-# database that goes; crashes, prepared transactions, standbys.
+# database that goes; crashes, prepared transactions, standbys, promotion, subscribers; and what
+# lb_verify() says of counts that are wrong.
 
 use strict;
 use warnings;
@@ -176,5 +177,79 @@ is($old->query_safe('SELECT lb_count(\'seen\'), lb_rank_of_score(9, \'seen\'), l
 is($old->query_safe('SELECT * FROM wrong'), '', 'an older snapshot is right');
 $old->quit;
 counted($standby, 'standby, after that');
+
+#
+# A subscriber, whose table has no key
+#
+
+my $subscriber = lb_node('subscriber', "autovacuum = off\nmax_worker_processes = 16", allows_streaming => 'logical');
+$subscriber->start;
+$primary->safe_psql('postgres', q{CREATE TABLE sent (score integer, note text); ALTER TABLE sent REPLICA IDENTITY FULL;
+	INSERT INTO sent SELECT g % 50, g FROM generate_series(1, 2000) g; CREATE PUBLICATION p FOR TABLE sent});
+$subscriber->safe_psql('postgres', q{CREATE EXTENSION leaderboard; CREATE TABLE sent (score integer, note text);
+	SELECT lb_create_board('sent', 'sent', keeps => 'counts')});
+wait_ready($subscriber, 'postgres');
+my $connstr = $primary->connstr . ' dbname=postgres';
+
+$subscriber->safe_psql('postgres', "CREATE SUBSCRIPTION s CONNECTION '$connstr' PUBLICATION p");
+$subscriber->wait_for_subscription_sync($primary, 's');
+for my $statement ('SELECT', 'UPDATE sent SET score = 7 WHERE score BETWEEN 5 AND 9', 'DELETE FROM sent WHERE note < \'15\'',
+	'BEGIN; UPDATE sent SET score = score + 1; SAVEPOINT s; DELETE FROM sent; ROLLBACK TO s; COMMIT', 'TRUNCATE sent',
+	'INSERT INTO sent SELECT g % 3, g FROM generate_series(1, 30) g')
+{
+	$primary->safe_psql('postgres', $statement);
+	$primary->wait_for_catchup('s');
+	my ($score, $rows) = split /\|/, $primary->safe_psql('postgres', 'SELECT coalesce(sum(score), 0), count(*) FROM sent');
+
+	is($subscriber->safe_psql('postgres', q{SELECT coalesce(sum(score), 0), count(*), lb_count('sent') = count(*),
+			lb_rank_of_score(7, 'sent') = 1 + count(*) FILTER (WHERE score > 7) FROM sent}), "$score|$rows|t|t", "subscriber: $statement");
+}
+is($subscriber->safe_psql('postgres', q{SELECT index_reads > 0, query_reads FROM lb_stat_board WHERE board = 'sent'}), 't|0', 'subscriber: by the index');
+is($subscriber->safe_psql('postgres', 'SELECT * FROM lb_verify()'), '', 'subscriber: lb_verify()');
+$subscriber->safe_psql('postgres', 'DROP SUBSCRIPTION s');
+$subscriber->stop;
+
+#
+# Promotion keeps the index.
+#
+
+caught_up($primary, $standby);
+$primary->safe_psql('postgres', q{UPDATE seen SET score = 11 WHERE score = 9 AND kind = 0});
+caught_up($primary, $standby);
+counted($standby, 'before promotion');
+my $builds = builds($standby);
+
+$primary->stop;
+$standby->promote;
+$standby->safe_psql('postgres', q{UPDATE seen SET score = 400000 WHERE score = 7 AND level = 1; DELETE FROM parted WHERE id % 11 = 0});
+counted($standby, 'promoted');
+is(builds($standby), $builds, 'promoted: nothing was built again');
+
+#
+# Counts that are wrong.  A catalog that is changed by hand keeps the trigger from firing,
+# and the library from knowing that.
+#
+
+sub trigger
+{
+	my ($enabled) = @_;
+
+	$standby->safe_psql('postgres', "UPDATE pg_trigger SET tgenabled = '$enabled' WHERE tgfoid = 'leaderboard_internal.lb_capture'::regproc");
+	return;
+}
+my $rows = $standby->safe_psql('postgres', 'SELECT count(*) FROM parted WHERE score = 99.5');
+
+trigger('D');
+$standby->safe_psql('postgres', q{DELETE FROM parted WHERE score = 100.5 AND id < 1000; UPDATE parted SET score = -1 WHERE score = 99.5});
+trigger('A');
+is($standby->safe_psql('postgres', q{SELECT problem FROM lb_verify('parted') ORDER BY 1}) , join("\n",
+	sort("the index has $rows rows of score 99.5, the table 0", "the index has 0 rows of score -1, the table $rows",
+	split /\n/, $standby->safe_psql('postgres', q{SELECT format('the index has %s rows of score 100.5, the table %s', count(*) + 1, count(*)) FROM parted WHERE score = 100.5}))),
+	'lb_verify() says of which score how many rows are wrong');
+# A change of rows that the index does not have is noticed when it is applied, by a read.
+$standby->safe_psql('postgres', q{UPDATE parted SET score = -2 WHERE score = -1});
+is($standby->safe_psql('postgres', q{SELECT lb_count('parted') = count(*) FROM parted}), 't', 'a read that applies it');
+ok($standby->wait_for_log(qr/the index did not hold what a change was to replace/), 'a change that does not fit is noticed');
+counted($standby, 'and the board is built again');
 
 done_testing();
