@@ -154,6 +154,28 @@ SELECT * FROM differences('parts', 'score IS NOT NULL', 'DESC', NULL,
 	'^lb_(count|count_between|rank_of_score|score_at_percentile|histogram)$', 'parts', 'id')
 UNION ALL SELECT * FROM differences('keyed', 'score IS NOT NULL', 'DESC', NULL, '^lb_(rank|player|top|around|count)$', 'keyed', 'id');
 
+-- Plain SQL: aggregates, and the ranks of rows that an index of the table finds
+CREATE VIEW ranked AS SELECT player_id, score, level, rank() OVER s AS r, dense_rank() OVER s AS d, percent_rank() OVER s AS p,
+	cume_dist() OVER s AS c, count(*) OVER () AS n, count(*) OVER s AS upto
+FROM game WHERE score IS NOT NULL WINDOW s AS (ORDER BY score DESC);
+CREATE VIEW numbered AS SELECT player_id, score, row_number() OVER (ORDER BY score DESC, player_id) AS r
+FROM game WHERE score IS NOT NULL;
+CREATE FUNCTION by_board(query text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE plan json; BEGIN EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan; RETURN plan::text ~ 'Leaderboard'; END$$;
+SELECT lb_drop_board('members'), lb_drop_board('named');
+ANALYZE game;
+SET enable_seqscan = off;
+SELECT * FROM ranked WHERE player_id IN (4, 33, 1000) ORDER BY 1;
+SET leaderboard.enable_planner = off;
+SELECT * FROM ranked WHERE player_id IN (4, 33, 1000) ORDER BY 1;
+RESET leaderboard.enable_planner;
+SELECT by_board('SELECT * FROM ranked WHERE player_id = 4') AS ranked, by_board('SELECT * FROM numbered WHERE player_id = 4') AS numbered,
+	by_board('SELECT * FROM ranked WHERE r <= 3') AS range, by_board('SELECT count(*), min(score) FROM game WHERE score > 5') AS aggregates;
+RESET enable_seqscan;
+SELECT lb_create_board('members', 'game'), lb_create_board('named', 'game');
+DROP VIEW ranked, numbered;
+DROP FUNCTION by_board;
+
 -- Names, and types
 ALTER TABLE game RENAME score TO points;
 ALTER TABLE game RENAME player_id TO who;

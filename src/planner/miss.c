@@ -77,8 +77,8 @@ const LbMissText lb_miss_texts[LB_NMISSES] = {
 		"The board answers aggregates over it. For rows and ranks, call a function such as lb_top()."
 	},
 	[LB_MISS_COUNTS] = {
-		"the board keeps counts, and the query asks for rows or ranks",
-		"The board answers aggregates. For rows and ranks, create a board that keeps members."
+		"the board keeps counts, and the query asks for rows in order, by their ranks, or for row numbers",
+		"The board answers aggregates, and other ranks of rows that an index of the table finds. Create a board that keeps members."
 	},
 	[LB_MISS_VOLATILE] = {
 		"the query has a volatile function",

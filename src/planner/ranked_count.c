@@ -58,7 +58,7 @@ count_rows(const Rows *rows, const LbRankedRow *row, int ncolumns,
 
 	if (ncolumns == 0)
 		return through ? rows->upto - rows->before : 0;
-	if (ncolumns == lb_nkey_columns(rows->defn))
+	if (lb_has_members(rows->defn) && ncolumns == lb_nkey_columns(rows->defn))
 	{
 		lb_view_spans(rows->view, row->key, rows->view->shape->width, false,
 					  &members, NULL);

@@ -94,7 +94,7 @@ sorts_by_key(const LbRanked *match, const WindowClause *window, bool *reverse)
 	int			n = list_length(window->orderClause);
 
 	*reverse = false;
-	if (n > lb_nkey_columns(defn))
+	if (n > lb_nindex_columns(defn))
 		return false;
 	for (int i = 0; i < n; i++)
 	{
@@ -188,6 +188,8 @@ add_func(LbRanked *match, WindowFunc *func)
 		window->endOffset != NULL || !find_kind(func, window, &kind))
 		return lb_miss_expr(&match->source, match->defn,
 							LB_MISS_WINDOW_FUNCTION, func);
+	if (!lb_has_members(match->defn) && lb_counts_places(kind))
+		return lb_miss(&match->source, match->defn, LB_MISS_COUNTS);
 	if (window->partitionClause == NIL &&
 		match->defn->family != (match->quals.board != NULL))
 		return lb_miss(&match->source, match->defn, LB_MISS_WHICH_BOARD);
@@ -458,11 +460,7 @@ find_board(LbRanked *match, bool ready)
 	{
 		LbDefinition *defn = match->source.defns[i];
 
-		if (lb_has_index_now(defn) != ready)
-			continue;
-		if (!lb_has_members(defn))
-			(void) lb_miss(&match->source, defn, LB_MISS_COUNTS);
-		else if (match_board(match, defn))
+		if (lb_has_index_now(defn) == ready && match_board(match, defn))
 			return true;
 	}
 	return false;

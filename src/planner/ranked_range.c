@@ -257,11 +257,16 @@ follows(const LbRanked *match, bool reverse, const List *pathkeys)
  * ----------------------------------------------------------------
  */
 
-/* The rows of a range are found by the unique index on the member. */
+/*
+ * The rows of a range are found by the unique index on the member.  Counts do
+ * not say whose they are.
+ */
 static bool
 begin_lookup(const LbRanked *match, LbLookup *lookup)
 {
 	memset(lookup, 0, sizeof(LbLookup));
+	if (!lb_has_members(match->defn))
+		return lb_miss(&match->source, match->defn, LB_MISS_COUNTS);
 	lookup->index = lb_member_index(&match->source, match->defn);
 	return OidIsValid(lookup->index) && match->value == NULL;
 }
