@@ -112,6 +112,25 @@ SELECT * FROM lb_top(9, 'one');
 SELECT * FROM lb_verify();
 DROP TABLE one, pairs;
 
+-- An index may take names for the same that the query does not.
+CREATE COLLATION ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE TABLE names (name text COLLATE "C" NOT NULL, score integer);
+CREATE UNIQUE INDEX ON names (name COLLATE ci);
+INSERT INTO names SELECT 'N' || i, i FROM generate_series(1, 9) i;
+SELECT lb_create_board('names', 'names', 'name', keeps => 'counts');
+SELECT lb_rank_key('N5', 'names'), lb_rank_key('n5', 'names'), lb_score_key('n5', 'names');
+SELECT * FROM lb_ranks_key('{n5,N5}', 'names');
+SELECT index_reads, query_counts FROM lb_stat('names');
+-- Operators of another class can be the same.
+DROP INDEX names_name_idx;
+CREATE UNIQUE INDEX ON names (name text_pattern_ops);
+SELECT lb_rebuild('names');
+SELECT lb_stat_reset();
+SELECT lb_rank_key('N5', 'names'), lb_rank_key('n5', 'names');
+SELECT index_reads, query_reads FROM lb_stat('names');
+DROP TABLE names;
+DROP COLLATION ci;
+
 -- Why the queries were run
 SELECT lb_stat_reset();
 SELECT lb_rank(1, 'ids'), lb_count('ids'), lb_metadata(1, 'ids') FROM lb_top(1, 'ids');

@@ -33,6 +33,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/typcache.h"
 
 #include "index/memberhash.h"
 #include "reads/fetch.h"
@@ -168,7 +169,29 @@ is_too_new(Relation index)
 							   TransactionXmin);
 }
 
-/* Returns false if the index is not one on the member, or is too new. */
+/*
+ * Whether a column of an index has the equality of the defining query.  One
+ * with a nondeterministic collation, or of an operator class that is not the
+ * type's own, may lead to the row of another member.
+ */
+static bool
+has_own_equality(Relation index, int i)
+{
+	Oid			collation = index->rd_indcollation[i];
+	Oid			type = index->rd_opcintype[i];
+
+	return (!OidIsValid(collation) ||
+			get_collation_isdeterministic(collation)) &&
+		get_opfamily_member(index->rd_opfamily[i], type, type,
+							BTEqualStrategyNumber) ==
+		lookup_type_cache(type, TYPECACHE_EQ_OPR)->eq_opr;
+}
+
+/*
+ * Returns false if the index is not one on the member, or is too new.  With
+ * counts, also if it may lead to another member; else the board has told that
+ * the member is there, and the index is unique.
+ */
 static bool
 begin_scan(LbFetch *fetch, const LbDefinition *defn)
 {
@@ -184,7 +207,8 @@ begin_scan(LbFetch *fetch, const LbDefinition *defn)
 	{
 		AttrNumber	attno = index->rd_index->indkey.values[i];
 
-		if (i > defn->nmember || !is_index_column(defn, attno))
+		if (i > defn->nmember || !is_index_column(defn, attno) ||
+			(defn->counts && !has_own_equality(index, i)))
 		{
 			index_close(index, NoLock);
 			return false;
