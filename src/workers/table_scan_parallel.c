@@ -41,7 +41,8 @@ typedef struct Job
 	/* Set by the build. */
 	Oid			source;
 	Oid			catalog;
-	int32		id;				/* of the definition */
+	int32		id;				/* of the definition ... */
+	uint32		fingerprint;	/* ... as it was resolved */
 	Size		memory;			/* for the counts of a process */
 	pg_atomic_uint64 *progress; /* in the server's shared memory */
 	SharedFileSet files;
@@ -133,8 +134,12 @@ lb_scan_worker_main(dsm_segment *seg, shm_toc *toc)
 	SharedFileSetAttach(&job->files, seg);
 	defn = lb_defn_of(job->source, job->catalog, job->id);
 
-	/* The build has locked the table: its definition is as it was. */
-	if (defn == NULL || !lb_resolve_parts(defn, false))
+	/*
+	 * The build has locked the table, but the definition may have been
+	 * recorded anew.
+	 */
+	if (defn == NULL || defn->fingerprint != job->fingerprint ||
+		!lb_resolve_parts(defn, false))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("the definition of a board has changed")));
@@ -232,6 +237,7 @@ lb_scan_parallel(LbScan *s, LbDefinition *defn, const Oid *tables, int ntables,
 	job->source = defn->source;
 	job->catalog = defn->catalog;
 	job->id = defn->id;
+	job->fingerprint = defn->fingerprint;
 	job->memory = (Size) maintenance_work_mem * 1024 / 2 / (pcxt->nworkers + 1);
 	job->progress = s->progress;
 	if (pcxt->seg != NULL)
