@@ -50,6 +50,7 @@ my @calls = (
 	[ 'lb_stat_rows', '', 'ok', 'ok' ],
 	[ 'lb_stat_memory_usage', '', 'ok', 'ok' ],
 	[ 'lb_stat_ledger_row', '', 'ok', 'ok' ],
+	[ 'lb_stat_feed_row', '', 'ok', 'ok' ],
 	[ 'lb_stat_shards', q{'global'}, 'ok', 'ok' ],
 	[ 'lb_explain', q{'SELECT max(score) FROM player_scores'}, 'ok', 'ok' ],
 	[ 'lb_open_window', q{'monthly'}, '55000', 'ok' ],
