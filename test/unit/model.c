@@ -600,34 +600,29 @@ insert(Model *model, int member, bool starve)
 	return true;
 }
 
-/*
- * A hint for the path to a key: none, the path itself, the path in the index of
- * some time ago, or anything.
- */
-static const LbPath *
-make_hint(Model *model, const int64 *key, LbPath *path)
+const LbPath *
+make_hint(const LbArena *arena, const LbIndex *index, LbIndex *before,
+		  const int64 *key, LbPath *path)
 {
-	const LbIndex *index = &model->index;
-
 	if (random_below(20) == 0)
-		model->before = *index;
+		*before = *index;
 	switch (random_below(4))
 	{
 		case 0:
 			return NULL;
 		case 1:
-			index = &model->before;
+			index = before;
 			break;
 		case 2:
 			for (int i = 0; i < LB_MAX_HEIGHT; i++)
 			{
 				path->ref[i] = i == (int) index->height - 1 ? index->root :
-					(LbRef) random_below(model->world.arena.nchunks * 2);
+					(LbRef) random_below(arena->nchunks * 2);
 				path->slot[i] = (int) random_below(200) - 50;
 			}
 			return path;
 	}
-	lb_index_prefetch_changes(&model->world.arena, index, &key, 1, path);
+	lb_index_prefetch_changes(arena, index, &key, 1, path);
 	return path;
 }
 
@@ -654,8 +649,10 @@ replace(Model *model, int member, bool starve)
 	}
 	if (same_key(model, old, key))
 		return true;
-	old_hint = make_hint(model, old, &paths[0]);
-	new_hint = make_hint(model, key, &paths[1]);
+	old_hint = make_hint(&model->world.arena, index, &model->before, old,
+						 &paths[0]);
+	new_hint = make_hint(&model->world.arena, index, &model->before, key,
+						 &paths[1]);
 	if (random_below(8) == 0)
 	{
 		*some_word(model, old, false) ^= 5;

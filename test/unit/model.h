@@ -90,6 +90,15 @@ extern bool model_open_texts(Model *model, const LbShape *shape, Texts texts,
 /* Free the index and the model.  Fails if memory is left in the arena. */
 extern bool model_close(Model *model);
 
+/*
+ * A hint for the path to a key: none, the path itself, the path in the index of
+ * some time ago, or anything.  before is that index, and now and then becomes
+ * the index as it is.  The path is the caller's room for the hint.
+ */
+extern const LbPath *make_hint(const LbArena *arena, const LbIndex *index,
+							   LbIndex *before, const int64 *key,
+							   LbPath *path);
+
 /* The key of a member, which it has or last had. */
 extern int64 *model_key(const Model *model, int member);
 
@@ -134,6 +143,20 @@ extern bool exercise_all(Model *model, int steps, int check_every,
  * fails the index is empty again.
  */
 extern LbResult bulk_build(Model *model, uint64 expected);
+
+/*
+ * The check of a whole index finds what damages it: a place in it that gets
+ * another value, and then its own again.  The caller has arena and index.
+ */
+#define DAMAGE(place, value) \
+	do { \
+		int64		saved_ = (int64) (place); \
+		REQUIRE_NULL(lb_index_check(arena, index)); \
+		(place) = (value); \
+		REQUIRE(lb_index_check(arena, index) != NULL); \
+		(place) = saved_; \
+		REQUIRE_NULL(lb_index_check(arena, index)); \
+	} while (0)
 
 /* The check survives damage to any bit of the arena: try n bits. */
 extern void flip_bits(const LbArena *arena, const LbIndex *index, int n);

@@ -347,38 +347,14 @@ some_rows(void)
 						next_random() >> (24 + random_below(40)));
 }
 
-/*
- * A hint for the path to a key: none, the path itself, the path in the index of
- * some time ago, the path of another key, or anything.
- */
+/* A hint for the path to a key, now and then to another key. */
 static const LbPath *
 some_hint(Counts *counts, const int64 *key, LbPath *path)
 {
-	const LbIndex *index = &counts->index;
-
-	if (random_below(20) == 0)
-		counts->before = *index;
-	switch (random_below(5))
-	{
-		case 0:
-			return NULL;
-		case 1:
-			index = &counts->before;
-			break;
-		case 2:
-			key = counts_key(counts, (int) random_below(counts->universe));
-			break;
-		case 3:
-			for (int i = 0; i < LB_MAX_HEIGHT; i++)
-			{
-				path->ref[i] = i == (int) index->height - 1 ? index->root :
-					(LbRef) random_below(counts->world.arena.nchunks * 2);
-				path->slot[i] = (int) random_below(200) - 50;
-			}
-			return path;
-	}
-	lb_index_prefetch_changes(&counts->world.arena, index, &key, 1, path);
-	return path;
+	if (random_below(5) == 0)
+		key = counts_key(counts, (int) random_below(counts->universe));
+	return make_hint(&counts->world.arena, &counts->index, &counts->before,
+					 key, path);
 }
 
 /* A change that must fail, and leave everything as it was. */
@@ -678,16 +654,6 @@ test_counts_damage(int width, int n)
 		links = block_ptr(arena, link_children(links)[1]);
 	leaf = block_ptr(arena, link_children(links)[1]);
 	rows = leaf_words(leaf, width);
-
-#define DAMAGE(place, value) \
-	do { \
-		int64		saved_ = (int64) (place); \
-		REQUIRE_NULL(lb_index_check(arena, index)); \
-		(place) = (value); \
-		REQUIRE(lb_index_check(arena, index) != NULL); \
-		(place) = saved_; \
-		REQUIRE_NULL(lb_index_check(arena, index)); \
-	} while (0)
 
 	DAMAGE(rows[0], 0);
 	DAMAGE(rows[1], 4);

@@ -311,16 +311,6 @@ test_list_damage(int width, int n)
 	leaf = block_ptr(arena, ref);
 	other = block_ptr(arena, link_children(links)[0]);
 
-#define DAMAGE(place, value) \
-	do { \
-		int64		saved_ = (int64) (place); \
-		REQUIRE_NULL(lb_index_check(arena, index)); \
-		(place) = (value); \
-		REQUIRE(lb_index_check(arena, index) != NULL); \
-		(place) = saved_; \
-		REQUIRE_NULL(lb_index_check(arena, index)); \
-	} while (0)
-
 	for (i = 0; i < width; i++)
 	{
 		DAMAGE(link_words(root, i)[0], 7);

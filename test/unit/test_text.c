@@ -385,16 +385,6 @@ test_text_damage(int n)
 	cells = leaf_words(leaf, last);
 	words = lb_cell_words(arena, cells[1]);
 
-#define DAMAGE(place, value) \
-	do { \
-		int64		saved_ = (int64) (place); \
-		REQUIRE_NULL(lb_index_check(arena, index)); \
-		(place) = (value); \
-		REQUIRE(lb_index_check(arena, index) != NULL); \
-		(place) = saved_; \
-		REQUIRE_NULL(lb_index_check(arena, index)); \
-	} while (0)
-
 	DAMAGE(cells[1], 0);
 	DAMAGE(cells[1], cells[2]);
 	DAMAGE(cells[1], cells[1] - 1);
