@@ -113,7 +113,7 @@ COMMENT ON COLUMN @extschema@.lb_board.id IS
 COMMENT ON COLUMN @extschema@.lb_board.source IS
 'table whose rows are ranked';
 COMMENT ON COLUMN @extschema@.lb_board.member IS
-'list of the columns that identify who is ranked; null if the board keeps counts and has none';
+'list of the columns that identify a member; null if the board keeps counts and has none';
 COMMENT ON COLUMN @extschema@.lb_board.rank_by IS
 'ORDER BY list of columns; the first is the score, the others break ties';
 COMMENT ON COLUMN @extschema@.lb_board.board_column IS

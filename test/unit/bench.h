@@ -55,7 +55,7 @@ next_random(void)
 	return z ^ (z >> 31);
 }
 
-/* The time that the process has used, so that others on the machine count less. */
+/* The time that the process has used; other processes count less in it. */
 static double
 now(void)
 {

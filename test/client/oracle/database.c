@@ -124,8 +124,8 @@ may_ask(const Table *t)
 }
 
 /*
- * If queries ran instead of the index, the comparisons have proved nothing.  What
- * counts cannot tell is by the query.
+ * If queries ran instead of the index, the comparisons have proved nothing.
+ * What counts cannot tell is by the query.
  */
 void
 check_index_was_used(void)

@@ -60,11 +60,11 @@
  * difference does not need, and prints the rest.  It makes the tables anew every
  * few hundred steps, so there is not much to leave out.  -n counts steps here.
  *
- * With -x the client terminates backends now and then.  With -k it kills them, or the
- * extension's launcher, and the server with them; it must run as the server's user
- * then.  A new connection replaces a lost one.  With -R this is done to the standby,
- * too, and with -k to the processes there that only a standby has.  In the scheduled mode
- * -x is always on, and -k is not possible.
+ * With -x the client terminates backends now and then.  With -k it kills them,
+ * or the extension's launcher, and the server with them; it must run as the
+ * server's user then.  A new connection replaces a lost one.  With -R this is
+ * done to the standby, too, and with -k to the processes there that only a
+ * standby has.  In the scheduled mode -x is always on, and -k is not possible.
  *
  * To tell an error that needs concurrency from one that does not, with -l only
  * transactions that hold a ShareLock on the table make comparisons in READ
@@ -88,9 +88,10 @@
  * standby's reads by function the index must have answered at least -I percent (0).  If
  * that is not 0, lb_verify() must work there, and when all is quiet the index must
  * answer all reads, and a query of each form.  With -F the standby is promoted when
- * half of the time has passed.  Its connections then write to it, too.  With -K, which
- * includes -k, the standby's startup process is killed as well, which ends the server.
- * That shell command then starts it again.  Not in the scheduled mode.
+ * half of the time has passed.  Its connections then write to it, too.  With -K,
+ * which includes -k, the standby's startup process is killed as well, which ends
+ * the server.  That shell command then starts it again.  Not in the scheduled
+ * mode.
  *
  * With -T it only asks queries that the planner may answer by boards, for -t seconds on
  * tables of -m rows, and prints those that take more than three times as long as without

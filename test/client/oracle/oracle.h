@@ -382,9 +382,9 @@ extern char *find_wrong_index(PGconn *c);
 extern void check_wrong_index(PGconn *c);
 
 /*
- * Terminate any one of a server's backends that belong to tested connections; kill one
- * of them that runs a statement, or any process of another type.  False if there was
- * none to be killed.
+ * Terminate any one of a server's backends that belong to tested connections;
+ * kill one of them that runs a statement, or any process of another type.  False
+ * if there was none to be killed.
  */
 extern void terminate_any(PGconn *c);
 extern bool kill_any(PGconn *c, const char *type);

@@ -281,7 +281,7 @@ standby_turn(void)
  * ----------------------------------------------------------------
  */
 
-/* Reads by function, and those of them by index, added up by report_reads(). */
+/* Reads by function, and those by index, added up by report_reads(). */
 static int64_t all_reads;
 static int64_t index_reads;
 
@@ -331,7 +331,7 @@ promote(void)
 	promoted = true;
 }
 
-/* Run the command of -K until the old server has gone and a new one has started. */
+/* Run the command of -K until the old server has gone and a new one runs. */
 static void
 start_standby(void)
 {
@@ -347,8 +347,8 @@ start_standby(void)
 }
 
 /*
- * Kill the next process, and the server with it; wait until that is back.  From where
- * the turn begins depends on the seed.
+ * Kill the next process, and the server with it; wait until that is back.  The
+ * seed chooses the first process.
  */
 static void
 kill_process(void)
