@@ -52,13 +52,7 @@ _PG_init(void)
 	RegisterXactCallback(late, NULL);
 }
 END
-PostgreSQL::Test::Utils::append_to_file("$dir/Makefile", <<"END");
-MODULES = late
-PGXS := \$(shell pg_config --pgxs)
-include \$(PGXS)
-END
-PostgreSQL::Test::Utils::system_log('make', '-s', '-C', $dir, 'with_llvm=no') == 0
-  or die 'the module cannot be built';
+build_module($dir, 'late');
 
 # Callbacks run in the opposite order of the modules.
 for my $order ('before', 'after')

@@ -50,13 +50,7 @@ _PG_init(void)
 	planner_hook = plan;
 }
 END
-PostgreSQL::Test::Utils::append_to_file("$dir/Makefile", <<"END");
-MODULES = engine
-PGXS := \$(shell pg_config --pgxs)
-include \$(PGXS)
-END
-PostgreSQL::Test::Utils::system_log('make', '-s', '-C', $dir, 'with_llvm=no') == 0
-  or die 'the module cannot be built';
+build_module($dir, 'engine');
 
 my $node = lb_node('engine');
 $node->append_conf('postgresql.conf', "shared_preload_libraries = '$dir/engine, leaderboard'");

@@ -17,13 +17,7 @@ my $primary = lb_node('primary', "autovacuum = off\nleaderboard.maintenance_inte
 	allows_streaming => 1);
 my $dir = PostgreSQL::Test::Utils::tempdir();
 PostgreSQL::Test::Utils::system_log('cp', "$FindBin::RealBin/late.c", $dir);
-append_to_file("$dir/Makefile", <<"END");
-MODULES = late
-PGXS := \$(shell pg_config --pgxs)
-include \$(PGXS)
-END
-PostgreSQL::Test::Utils::system_log('make', '-s', '-C', $dir, 'with_llvm=no') == 0
-  or die 'the module cannot be built';
+build_module($dir, 'late');
 $primary->append_conf('postgresql.conf', "shared_preload_libraries = '$dir/late, leaderboard'");
 $primary->start;
 fill($primary, 'postgres', 40);

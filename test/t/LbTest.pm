@@ -11,7 +11,7 @@ use Test::More;
 
 our @EXPORT = qw(
   init_node lb_node fill right ready wait_ready state fails_with start_writers
-  stop_writers launcher_pid
+  stop_writers launcher_pid build_module
 );
 
 # Makes a node's data directory: a copy of the one that run-tests.sh has made for all.
@@ -49,6 +49,21 @@ leaderboard.enable_planner = off
 END
 	$node->append_conf('postgresql.conf', $settings) if defined $settings;
 	return $node;
+}
+
+# Builds a library of another extension from name.c in a directory.
+sub build_module
+{
+	my ($dir, $name) = @_;
+
+	PostgreSQL::Test::Utils::append_to_file("$dir/Makefile", <<"END");
+MODULES = $name
+PGXS := \$(shell pg_config --pgxs)
+include \$(PGXS)
+END
+	PostgreSQL::Test::Utils::system_log('make', '-s', '-C', $dir, 'with_llvm=no') == 0
+	  or die 'the module cannot be built';
+	return;
 }
 
 # The default tables with n players, made in a database.

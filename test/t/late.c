@@ -1,9 +1,10 @@
 /*
  * late.c
- *	  Another extension that writes when a transaction is about to end.  If the setting
- *	  late.statement is not empty, each PRE_COMMIT and PRE_PREPARE of the session runs it,
- *	  in a subtransaction.  Callbacks are called in the opposite order of the libraries'
- *	  loading: loaded before the extension that is tested, this one comes after it.
+ *	  Another extension that writes when a transaction is about to end.  If
+ *	  the setting late.statement is not empty, each PRE_COMMIT and PRE_PREPARE
+ *	  runs it, in a subtransaction.  PostgreSQL calls callbacks in the opposite
+ *	  order of the libraries' loading: loaded before the extension that is
+ *	  tested, this one comes after it.
  */
 #include "postgres.h"
 
