@@ -15,13 +15,10 @@
  * snapshot sees what they replace.  So for a snapshot that sees the change and
  * not the replaced version, the query runs.
  *
- * Replaced versions are not kept one by one.  Snapshots count the transactions
- * that had completed before them (snapXactCompletionCount), so of two
- * snapshots of a backend the one with the higher count sees all that the other
- * sees.  A snapshot that sees the version then stands for all later ones.  If
- * the statement's snapshot does, it is enough to note its count.  If not, the
- * count of now will do: the transaction that made the version had completed
- * before this one could replace it.  A read then compares two numbers.
+ * Replaced versions are not kept one by one.  The xids that have made them are,
+ * those that not all snapshots of this backend see: most often none or one.  A
+ * read asks whether its snapshot sees them.  Of very many xids the latest stands
+ * for all, and snapshots that do not certainly see it run the query.
  *
  * Where a snapshot sees two versions and the second is heap-only, an index
  * shows PostgreSQL only the first: what the query returns then depends on its
@@ -45,38 +42,29 @@
 #include "utils/snapmgr.h"
 
 #include "capture/unseen.h"
-#include "util/compat.h"
 #include "util/planted.h"
 
-/* All versions so far. */
-static bool noted = false;
+/* Of all versions so far. */
+#define LB_UNSEEN_XIDS	32
+
+static TransactionId xids[LB_UNSEEN_XIDS];	/* that have made them */
+static int	nxids = 0;			/* more than there is room for: not all */
+static TransactionId newest;	/* the latest of them */
 static CommandId first_command; /* the lowest that has replaced one */
-static TransactionId newest;	/* the latest xid that has made one */
-static uint64 completed;		/* snapshots with this count see all of them */
 
-/*
- * The count of a snapshot taken now.  The lock of the version's page orders
- * this after the end of the transaction that made it.
- */
-static uint64
-completed_now(void)
+static void
+add_xid(TransactionId xid)
 {
-	return *(volatile uint64 *) &LB_TRANSAM->xactCompletionCount;
-}
-
-/* The active snapshot's count if it sees the xid, else that of now. */
-static uint64
-count_that_sees(TransactionId xid)
-{
-	Snapshot	snapshot;
-
-	if (!ActiveSnapshotSet())
-		return completed_now();
-	snapshot = GetActiveSnapshot();
-	if (snapshot->snapshot_type != SNAPSHOT_MVCC ||
-		XidInMVCCSnapshot(xid, snapshot))
-		return completed_now();
-	return snapshot->snapXactCompletionCount;
+	newest = nxids > 0 && TransactionIdFollows(newest, xid) ? newest : xid;
+	for (int i = 0; i < Min(nxids, LB_UNSEEN_XIDS); i++)
+	{
+		if (TransactionIdEquals(xids[i], xid))
+			return;
+	}
+	if (nxids < LB_UNSEEN_XIDS)
+		xids[nxids] = xid;
+	if (nxids <= LB_UNSEEN_XIDS)
+		nxids++;
 }
 
 void
@@ -84,7 +72,6 @@ lb_unseen_note(HeapTuple old)
 {
 	TransactionId xid = HeapTupleHeaderGetXmin(old->t_data);
 	CommandId	command;
-	uint64		count;
 
 	/* All snapshots of this backend see what ended before its xmin. */
 	if (likely(!TransactionIdIsNormal(xid) ||
@@ -96,24 +83,26 @@ lb_unseen_note(HeapTuple old)
 	return;
 #endif
 	command = HeapTupleHeaderGetCmax(old->t_data);
-	count = count_that_sees(xid);
-	first_command = noted ? Min(first_command, command) : command;
-	newest = noted && TransactionIdFollows(newest, xid) ? newest : xid;
-	completed = noted ? Max(completed, count) : count;
-	noted = true;
+	first_command = nxids > 0 ? Min(first_command, command) : command;
+	add_xid(xid);
 }
 
 bool
 lb_unseen_by(Snapshot snapshot)
 {
-	return unlikely(noted) &&
-		first_command < snapshot->curcid &&
-		!TransactionIdPrecedes(newest, snapshot->xmin) &&
-		snapshot->snapXactCompletionCount < completed;
+	if (likely(nxids == 0) || first_command >= snapshot->curcid ||
+		TransactionIdPrecedes(newest, snapshot->xmin))
+		return false;
+	for (int i = 0; i < Min(nxids, LB_UNSEEN_XIDS); i++)
+	{
+		if (XidInMVCCSnapshot(xids[i], snapshot))
+			return true;
+	}
+	return nxids > LB_UNSEEN_XIDS;
 }
 
 void
 lb_unseen_forget(void)
 {
-	noted = false;
+	nxids = 0;
 }

@@ -13,14 +13,14 @@
 
 /*
  * The transaction has updated or deleted this version of a row of a source.
- * Needs an active snapshot.  Can raise what looking up a subtransaction's
- * parent raises.
+ * Never raises.
  */
 extern void lb_unseen_note(HeapTuple old);
 
 /*
  * Whether the snapshot may see a change that lb_unseen_note() has heard of,
- * but not the version that the change has replaced.  Never raises.
+ * but not the version that the change has replaced.  Can raise what looking up
+ * a subtransaction's parent raises.
  */
 extern bool lb_unseen_by(Snapshot snapshot);
 
