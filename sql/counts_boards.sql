@@ -133,7 +133,7 @@ DROP COLLATION ci;
 
 -- Why the queries were run
 SELECT lb_stat_reset();
-SELECT lb_rank(1, 'ids'), lb_count('ids'), lb_metadata(1, 'ids') FROM lb_top(1, 'ids');
+SELECT lb_rank(1, 'ids'), lb_count('ids'), lb_metadata(1, 'ids') FROM lb_among('{1}', 'ids');
 SELECT query_counts, query_reads - query_counts AS others FROM lb_stat('ids');
 SET leaderboard.enable_index = off;
 SELECT lb_rank(1, 'members'), lb_rank(1, 'ids');

@@ -15,10 +15,11 @@
  * snapshot sees what they replace.  So for a snapshot that sees the change and
  * not the replaced version, the query runs.
  *
- * Replaced versions are not kept one by one.  The xids that have made them are,
- * those that not all snapshots of this backend see: most often none or one.  A
- * read asks whether its snapshot sees them.  Of very many xids the latest stands
- * for all, and snapshots that do not certainly see it run the query.
+ * Replaced versions are not kept one by one.  The xids that have made them
+ * are, those that not all snapshots of this backend see: most often none or
+ * one.  A read asks whether its snapshot sees them.  Of very many xids the
+ * latest stands for all, and snapshots that do not certainly see it run the
+ * query.
  *
  * Where a snapshot sees two versions and the second is heap-only, an index
  * shows PostgreSQL only the first: what the query returns then depends on its

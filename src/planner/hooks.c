@@ -27,6 +27,7 @@
 #include "planner/miss_report.h"
 #include "planner/page.h"
 #include "planner/page_exec.h"
+#include "planner/page_index_exec.h"
 #include "planner/ranked.h"
 #include "planner/ranked_exec.h"
 #include "planner/scan.h"
@@ -181,6 +182,7 @@ lb_planner_init(void)
 
 	RegisterCustomScanMethods(&lb_aggregate_methods);
 	RegisterCustomScanMethods(&lb_page_methods);
+	RegisterCustomScanMethods(&lb_page_index_methods);
 	RegisterCustomScanMethods(&lb_scan_methods);
 	RegisterCustomScanMethods(&lb_ranked_methods);
 	previous_planner = planner_hook;

@@ -77,8 +77,8 @@ const LbMissText lb_miss_texts[LB_NMISSES] = {
 		"The board answers aggregates over it. For rows and ranks, call a function such as lb_top()."
 	},
 	[LB_MISS_COUNTS] = {
-		"the board keeps counts, and the query asks for rows in order, by their ranks, or for row numbers",
-		"The board answers aggregates, and other ranks of rows that an index of the table finds. Create a board that keeps members."
+		"the board keeps counts, and the query asks for rows by their ranks, for row numbers, or for rows in an order of no index",
+		"The board answers aggregates, and ranks of rows that an index of the table finds. For OFFSET, create a B-tree on what the query sorts by; else a board that keeps members."
 	},
 	[LB_MISS_VOLATILE] = {
 		"the query has a volatile function",

@@ -41,6 +41,7 @@
 #include "planner/match.h"
 #include "planner/miss_report.h"
 #include "planner/page_exec.h"
+#include "planner/page_index_exec.h"
 #include "planner/ranked_exec.h"
 #include "planner/scan_exec.h"
 #include "reads/query.h"
@@ -356,7 +357,8 @@ is_ours(const Plan *plan)
 		return false;
 	methods = ((const CustomScan *) plan)->methods;
 	return methods == &lb_aggregate_methods || methods == &lb_page_methods ||
-		methods == &lb_scan_methods || methods == &lb_ranked_methods;
+		methods == &lb_page_index_methods || methods == &lb_scan_methods ||
+		methods == &lb_ranked_methods;
 }
 
 /* Add the boards of the nodes in a plan, lb_plan_board(). */

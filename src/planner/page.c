@@ -39,6 +39,7 @@
 #include "planner/member_index.h"
 #include "planner/page.h"
 #include "planner/page_exec.h"
+#include "planner/page_index.h"
 #include "planner/page_limit.h"
 #include "util/compat.h"
 
@@ -139,8 +140,6 @@ match_board(Match *match, const LbSource *source, LbDefinition *defn)
 	match->defn = defn;
 	if (!lb_may_be_page(source, defn, &match->checks))
 		return false;
-	if (!lb_has_members(defn))
-		return lb_miss(source, defn, LB_MISS_COUNTS);
 	if (!lb_sort_quals(source, defn, source->rel->baserestrictinfo,
 					   &match->quals, NULL) ||
 		!lb_quals_imply_board(source, defn, &match->quals, false))
@@ -286,55 +285,6 @@ add_path_for(const Match *match, const FinalPathExtraData *limit,
  * ----------------------------------------------------------------
  */
 
-/* Whether expressions have a system column of a table's rows. */
-static bool
-has_system_columns(List *exprs, Index relid)
-{
-	Bitmapset  *columns = NULL;
-
-	pull_varattnos((Node *) exprs, relid, &columns);
-	for (int i = FirstLowInvalidHeapAttributeNumber + 1; i < 0; i++)
-	{
-		if (bms_is_member(i - FirstLowInvalidHeapAttributeNumber, columns))
-			return true;
-	}
-	return false;
-}
-
-/*
- * Whether the select list need not be computed for the rows before the page.
- * If the scores decide that, the node will look at them.  A score of 1 is
- * taken here, which is in range for most purposes, and a divisor.
- */
-static bool
-may_limit(const LbSource *source, const LbDefinition *defn, bool *checks)
-{
-	PlannerInfo *root = source->root;
-	List	   *tlist = root->processed_tlist;
-	LbKnownColumn score = {defn->columns[0].attno, 1, 1};
-	const LbKnownColumn *known = lb_is_integer(defn->columns[0].oid) ?
-		&score : NULL;
-
-	*checks = known != NULL && lb_may_raise((Node *) tlist, NULL);
-	return lb_may_limit(source, root, tlist, known);
-}
-
-bool
-lb_may_be_page(const LbSource *source, const LbDefinition *defn,
-			   bool *checks)
-{
-	const PlannerInfo *root = source->root;
-
-	if (root->sort_pathkeys == NIL || root->parse->hasWindowFuncs ||
-		lb_only_rel(root) != source->rel)
-		return false;
-	if (!lb_returns_rows(root))
-		return lb_miss_all(source, LB_MISS_DISTINCT);
-	if (has_system_columns(root->processed_tlist, source->rel->relid))
-		return lb_miss_all(source, LB_MISS_SYSTEM_COLUMN);
-	return may_limit(source, defn, checks);
-}
-
 void
 lb_add_page_path(PlannerInfo *root, RelOptInfo *final,
 				 const FinalPathExtraData *limit)
@@ -356,7 +306,12 @@ lb_add_page_path(PlannerInfo *root, RelOptInfo *final,
 		return;
 	for (int i = 0; i < source.ndefns; i++)
 	{
-		if (match_board(&match, &source, source.defns[i]))
+		if (!lb_has_members(source.defns[i]))
+		{
+			if (lb_add_page_index_path(&source, source.defns[i], limit, final))
+				return;
+		}
+		else if (match_board(&match, &source, source.defns[i]))
 		{
 			add_path_for(&match, limit, final);
 			return;

@@ -21,13 +21,4 @@
 extern void lb_add_page_path(PlannerInfo *root, RelOptInfo *final,
 							 const FinalPathExtraData *limit);
 
-/*
- * Whether a query may be a page of a board of that table, as far as its order
- * and its quals do not matter.  *checks is set if the node must look whether
- * its select list can raise an error, by the scores that there are.  Can be
- * asked before it has paths.
- */
-extern bool lb_may_be_page(const LbSource *source, const LbDefinition *defn,
-						   bool *checks);
-
 #endif							/* LB_PAGE_H */

@@ -93,6 +93,55 @@ lb_may_limit(const LbSource *source, const PlannerInfo *root, List *exprs,
 	return true;
 }
 
+/* Whether expressions have a system column of a table's rows. */
+static bool
+has_system_columns(List *exprs, Index relid)
+{
+	Bitmapset  *columns = NULL;
+
+	pull_varattnos((Node *) exprs, relid, &columns);
+	for (int i = FirstLowInvalidHeapAttributeNumber + 1; i < 0; i++)
+	{
+		if (bms_is_member(i - FirstLowInvalidHeapAttributeNumber, columns))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether the select list need not be computed for the rows before the page.
+ * If the scores decide that, the node will look at them.  A score of 1 is
+ * taken here, which is in range for most purposes, and a divisor.
+ */
+static bool
+may_limit(const LbSource *source, const LbDefinition *defn, bool *checks)
+{
+	PlannerInfo *root = source->root;
+	List	   *tlist = root->processed_tlist;
+	LbKnownColumn score = {defn->columns[0].attno, 1, 1};
+	const LbKnownColumn *known = lb_is_integer(defn->columns[0].oid) ?
+		&score : NULL;
+
+	*checks = known != NULL && lb_may_raise((Node *) tlist, NULL);
+	return lb_may_limit(source, root, tlist, known);
+}
+
+bool
+lb_may_be_page(const LbSource *source, const LbDefinition *defn,
+			   bool *checks)
+{
+	const PlannerInfo *root = source->root;
+
+	if (root->sort_pathkeys == NIL || root->parse->hasWindowFuncs ||
+		lb_only_rel(root) != source->rel)
+		return false;
+	if (!lb_returns_rows(root))
+		return lb_miss_all(source, LB_MISS_DISTINCT);
+	if (has_system_columns(root->processed_tlist, source->rel->relid))
+		return lb_miss_all(source, LB_MISS_SYSTEM_COLUMN);
+	return may_limit(source, defn, checks);
+}
+
 double
 lb_limit_rows(const FinalPathExtraData *limit, double rows)
 {

@@ -35,6 +35,15 @@ extern bool lb_may_limit(const LbSource *source, const PlannerInfo *root,
 						 List *exprs, const LbKnownColumn *known);
 
 /*
+ * Whether a query may be a page of a board of that table, as far as its order
+ * and its quals do not matter.  *checks is set if the node must look whether
+ * its select list can raise an error, by the scores that there are.  Can be
+ * asked before it has paths.
+ */
+extern bool lb_may_be_page(const LbSource *source, const LbDefinition *defn,
+						   bool *checks);
+
+/*
  * The planner's estimate of the rows that LIMIT and OFFSET leave of rows.
  */
 extern double lb_limit_rows(const FinalPathExtraData *limit, double rows);

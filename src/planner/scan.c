@@ -42,7 +42,7 @@
 #include "planner/answer.h"
 #include "planner/enclose.h"
 #include "planner/member_index.h"
-#include "planner/page.h"
+#include "planner/page_limit.h"
 #include "planner/ranked.h"
 #include "planner/scan.h"
 #include "planner/scan_exec.h"

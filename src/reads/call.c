@@ -299,6 +299,7 @@ lb_call_begin(LbCall *call, FunctionCallInfo fcinfo,
 	call->name = name;
 	call->form = form;
 	call->written = 0;
+	call->start = NULL;
 	for (int i = 0; i < LB_MAX_OPERANDS && OidIsValid(operand->type); i++)
 	{
 		check_operand(fcinfo, operand);
@@ -332,11 +333,19 @@ lb_call_find_own(LbCall *call, const char *board, int len,
 	call->fcinfo = NULL;
 	call->function = function;
 	call->name = function->name;
+	call->start = NULL;
 	do
 		find_board(call, board, len);
 	while (!types_ready(call));
 	if (call->form != LB_AS_BIGINT)
 		convert_operands(call);
+}
+
+void
+lb_call_begin_again(LbCall *call)
+{
+	lb_access_fall_back(&call->access, LB_CAUSE_NONE);
+	begin_access(call);
 }
 
 void
@@ -422,7 +431,9 @@ query_args(LbCall *call)
 		.own_types = call->form != LB_AS_BIGINT,
 		.params = call->operands,
 		.nulls = call->nulls,
-		.value = target->has_value ? &target->value : NULL
+		.value = target->has_value ? &target->value : NULL,
+		.step = call->start == NULL ? LB_STEP_WHOLE : LB_STEP_PAGE,
+		.start = call->start
 	};
 
 	if (args.own_types && args.query->operands[0].type == LB_MEMBERS_TYPE)
@@ -444,6 +455,18 @@ lb_call_query(LbCall *call, bool *isnull)
 		call->function->columns[0] == LB_SCORE_TYPE)
 		value = lb_value_to_text(type, value);
 	return value;
+}
+
+int64
+lb_call_count_ties(LbCall *call, const LbStart *start)
+{
+	LbQueryArgs args = query_args(call);
+	bool		isnull;
+
+	args.step = LB_STEP_TIES;
+	args.start = start;
+	return DatumGetInt64(lb_query_value(call->access.target.defn, &args,
+										&isnull));
 }
 
 bool

@@ -134,6 +134,12 @@ typedef struct LbCall
 	 * operand; NULL if it is not on the board.  By lb_read_member_row().
 	 */
 	const int64 *row_key;
+
+	/*
+	 * With counts: where the rows of a page begin, which the query reads from
+	 * there on; NULL: the query is the whole one.  By rows_pages.c.
+	 */
+	const LbStart *start;
 } LbCall;
 
 /*
@@ -172,6 +178,12 @@ extern void lb_call_begin_own(LbCall *call, const char *board, int len,
 							  const LbReadFunction *function);
 
 /*
+ * Begin access once more, after a query of our own in between.  Afterwards
+ * call->access.query says whether the query must be run.
+ */
+extern void lb_call_begin_again(LbCall *call);
+
+/*
  * Release the board's lock after a read by the index.  Returns sure: if false,
  * the index cannot tell the answer, and the query must be run, which is then
  * counted in place of the read by the index.  Can raise a serialization
@@ -191,6 +203,12 @@ extern bool lb_call_value(LbCall *call, LbNumber *numbers, bool *isnull);
  * function that has LbQuery.given.  Returns false if only the query can tell.
  */
 extern bool lb_call_key(LbCall *call, int64 **key);
+
+/*
+ * How many rows that tie with the member that is the first operand come before
+ * it, by a query.  start has the key of its row.
+ */
+extern int64 lb_call_count_ties(LbCall *call, const LbStart *start);
 
 /* Run the query of a function that returns one value. */
 extern Datum lb_call_query(LbCall *call, bool *isnull);

@@ -67,7 +67,17 @@
 		" FROM (SELECT {keys} {from} ORDER BY {order}" \
 		" LIMIT CAST($1 AS {int8}) {+} " MAX_SKIP ") s" \
 		" ORDER BY {korder} OFFSET $2" \
-	} \
+	}, \
+	.page = PAGE_FROM(columns) \
+}
+
+/* The rows of a page that begins where LbStart says. */
+#define PAGE_FROM(columns) { \
+	[LB_RANK] = \
+	"SELECT {page_rank}, " columns \
+	" FROM (SELECT {keys} {from} AND {from_start} ORDER BY {order}" \
+	" LIMIT {start_n} {+} {start_skip}) s" \
+	" ORDER BY {korder} OFFSET {start_skip}" \
 }
 
 static void check_percentile(Datum value);
@@ -198,6 +208,7 @@ const LbReadFunction lb_top_function = {
 	.columns = {INT8OID, LB_MEMBER_TYPE, LB_SCORE_TYPE},
 	.set = true,
 	.rows = lb_top_rows,
+	.by_counts = true,
 	.query = PAGE("{row}")
 };
 
@@ -209,6 +220,7 @@ const LbReadFunction lb_page_function = {
 	.columns = {INT8OID, LB_MEMBER_TYPE, LB_SCORE_TYPE, TEXTARRAYOID},
 	.set = true,
 	.rows = lb_page_rows,
+	.by_counts = true,
 	.query = PAGE("{row}{ties}")
 };
 
@@ -219,6 +231,7 @@ static const LbReadFunction at_function = {
 	.ranks = true,
 	.columns = {INT8OID, LB_MEMBER_TYPE, LB_SCORE_TYPE},
 	.rows = lb_at_rows,
+	.by_counts = true,
 	.query = {
 		.operands = {
 			{.type = INT8OID,.argument = 0,.null = LB_NULL_NO_ROW}
@@ -233,7 +246,8 @@ static const LbReadFunction at_function = {
 			" FROM (SELECT {keys} {from} ORDER BY {order}"
 			" LIMIT GREATEST($1, 0)) s"
 			" ORDER BY {korder} OFFSET GREATEST($1, 1) {-} 1"
-		}
+		},
+		.page = PAGE_FROM("{row}")
 	}
 };
 
@@ -273,10 +287,12 @@ static const LbReadFunction around_function = {
 	.columns = {INT8OID, LB_MEMBER_TYPE, LB_SCORE_TYPE},
 	.set = true,
 	.rows = lb_around_rows,
+	.by_counts = true,
 	.query = {
 		.operands = {MEMBER(0), INTEGER(2, INT4OID, "radius", 0)},
 		.text = AROUND,
-		.given = AROUND
+		.given = AROUND,
+		.page = PAGE_FROM("{row}")
 	}
 };
 

@@ -172,25 +172,30 @@ lb_count_before_rows(LbCall *call, Datum *result, bool *isnull)
 	return true;
 }
 
+void
+lb_decode_rank_by(const LbDefinition *defn, const int64 *key, Datum *values)
+{
+	for (int i = 0; i < defn->nrank_by; i++)
+	{
+		const LbColumn *column = &defn->columns[i];
+		int64		words[LB_MAX_KEY_WORDS];
+		int			n = column_words(defn, i, key);
+
+		for (int w = 0; w < n; w++)
+			words[w] = lb_directed(key[w], column->descending);
+		values[i] = column->type->decode(column, words);
+		key += n;
+	}
+}
+
 Datum
 lb_ties_of_key(const LbCall *call, const int64 *key)
 {
 	const LbDefinition *defn = call->access.target.defn;
 	Datum		values[LB_MAX_RANK_COLUMNS];
 
-	for (int i = 1; i < defn->nrank_by; i++)
-	{
-		const LbColumn *column = &defn->columns[i];
-		int64		words[LB_MAX_KEY_WORDS];
-		int			n;
-
-		key += column_words(defn, i - 1, key);
-		n = column_words(defn, i, key);
-		for (int w = 0; w < n; w++)
-			words[w] = lb_directed(key[w], column->descending);
-		values[i - 1] = column->type->decode(column, words);
-	}
-	return lb_ties_to_text(defn, values);
+	lb_decode_rank_by(defn, key, values);
+	return lb_ties_to_text(defn, values + 1);
 }
 
 bool

@@ -24,6 +24,13 @@ extern void lb_convert_key(LbCall *call);
 /* The routine of lb_count_before(): see LbReadFunction.rows in call.h. */
 extern bool lb_count_before_rows(LbCall *call, Datum *result, bool *isnull);
 
+/*
+ * The values of the rank_by columns of a key.  Palloc'd, unless passed by
+ * value.
+ */
+extern void lb_decode_rank_by(const LbDefinition *defn, const int64 *key,
+							  Datum *values);
+
 /* The tie-breakers of a key, as lb_ties_to_text() returns them. */
 extern Datum lb_ties_of_key(const LbCall *call, const int64 *key);
 

@@ -42,6 +42,9 @@
 #include "sql/spi.h"
 #include "util/pause.h"
 
+/* The most parameters that are no operands, without the board's value. */
+#define MAX_KEY (LB_MAX_RANK_COLUMNS + LB_START_NUMBERS)
+
 /* How often a query is run again because a schema was renamed. */
 #define MAX_TRIES 10
 
@@ -71,10 +74,13 @@ typedef struct Statement
 	const LbQueryArgs *args;
 	LbQueryStep step;
 
-	/* With LB_STEP_GIVEN: the member's rank_by columns. */
+	/*
+	 * Behind LB_STEP_KEY: the member's rank_by columns; with LB_STEP_PAGE, what
+	 * LbStart has.
+	 */
 	int			nkey;
-	Datum		key[LB_MAX_RANK_COLUMNS];
-	Oid			types[LB_MAX_RANK_COLUMNS];
+	Datum		key[MAX_KEY];
+	Oid			types[MAX_KEY];
 } Statement;
 
 static HTAB *plans = NULL;
@@ -279,6 +285,29 @@ take_key(Statement *statement, int n)
 	}
 }
 
+/* Take a key that the caller knows, and on a page the numbers behind it. */
+static void
+take_start(Statement *statement, const LbDefinition *defn)
+{
+	const LbStart *start = statement->args->start;
+	const int64 numbers[LB_START_NUMBERS] = {
+		start->n, start->skip, start->before, start->rank
+	};
+	int			n = defn->nrank_by;
+
+	for (int i = 0; i < n; i++)
+	{
+		statement->key[i] = start->key[i];
+		statement->types[i] = defn->columns[i].type->oid;
+	}
+	for (int i = 0; statement->step == LB_STEP_PAGE && i < LB_START_NUMBERS; i++)
+	{
+		statement->key[n] = Int64GetDatum(numbers[i]);
+		statement->types[n++] = INT8OID;
+	}
+	statement->nkey = n;
+}
+
 /*
  * Execute a query whose rows another engine keeps, in two statements if it can
  * be.  Returns what execute() does.
@@ -383,8 +412,10 @@ run_query(const LbDefinition *defn, const LbQueryArgs *args,
 		nestlevel = set_up_distributed(args->query);
 	for (int try = 0; try < MAX_TRIES; try++)
 	{
-		Statement	statement = {.args = args,.step = LB_STEP_WHOLE};
+		Statement	statement = {.args = args,.step = args->step};
 
+		if (args->start != NULL)
+			take_start(&statement, defn);
 		if (names_source(defn) &&
 			(nestlevel > 0 ? execute_distributed(defn, &statement, dest) :
 			 execute(defn, &statement, dest)))
@@ -437,7 +468,7 @@ get_plan(const LbDefinition *defn, const Statement *statement, bool shared,
 	PlanKey		key;
 	PlanEntry  *entry = NULL;
 	SPIPlanPtr	plan;
-	Oid			argtypes[LB_MAX_PARAMS + LB_MAX_RANK_COLUMNS + 1];
+	Oid			argtypes[LB_MAX_PARAMS + MAX_KEY + 1];
 	int			nargs;
 	bool		found;
 

@@ -27,6 +27,8 @@ typedef struct LbQueryArgs
 	const bool *nulls;			/* of them, or NULL: none is null */
 	const LbValue *value;		/* of the family's board, or NULL */
 	bool		key;			/* for lb_query_key() */
+	LbQueryStep step;			/* LB_STEP_WHOLE, LB_STEP_TIES, LB_STEP_PAGE */
+	const LbStart *start;		/* with the last two */
 } LbQueryArgs;
 
 /*

@@ -99,6 +99,13 @@ static const struct
 			"pg_catalog.dense_rank() OVER (ORDER BY k1 {dir})"
 	}},
 
+	/* The same on a page whose first key's rank is known. */
+	{"page_rank", BY_METHOD, {
+			[LB_RANK] = "CASE WHEN {rankfn} {=} 1 THEN {start_rank}"
+			" ELSE {start_before} {+} {rankfn} END",
+			[LB_DENSE_RANK] = "({start_rank} {-} 1) {+} {rankfn}"
+	}},
+
 	/* How many rows, or distinct scores, P's rank counts. */
 	{"preceding", BY_METHOD, {
 			"(SELECT {count} {from} AND {before})",
@@ -475,6 +482,67 @@ word_is_key(LbText *t)
 	}
 }
 
+/* t has P's rank_by columns. */
+static void
+word_ties_with(LbText *t)
+{
+	for (int i = 0; i < t->defn->nrank_by; i++)
+	{
+		if (i > 0)
+			appendStringInfoString(&t->buf, " AND ");
+		lb_text_ordered(t, "t", &t->defn->columns[i]);
+		expand(t, " {=} ");
+		lb_text_lookup(t, i);
+	}
+}
+
+/* t's member comes before P's. */
+static void
+word_member_before(LbText *t)
+{
+	lb_text_beside(t, t->defn->nrank_by, true);
+}
+
+/* t has the first key of a page, or one behind it. */
+static void
+word_from_start(LbText *t)
+{
+	t->ncompared = t->defn->nrank_by;
+	lb_text_beside(t, 0, false);
+	t->ncompared = lb_nkey_columns(t->defn);
+}
+
+/* What else LbStart has. */
+static void
+append_start(LbText *t, int i)
+{
+	appendStringInfo(&t->buf, "$%d", t->given + t->defn->nrank_by + i);
+}
+
+static void
+word_start_n(LbText *t)
+{
+	append_start(t, 1);
+}
+
+static void
+word_start_skip(LbText *t)
+{
+	append_start(t, 2);
+}
+
+static void
+word_start_before(LbText *t)
+{
+	append_start(t, 3);
+}
+
+static void
+word_start_rank(LbText *t)
+{
+	append_start(t, 4);
+}
+
 static const char *
 by_method(const char *const *text, LbMethod method)
 {
@@ -519,6 +587,13 @@ static const struct
 	{"after", word_after},
 	{"before_key", word_before_key},
 	{"is_key", word_is_key},
+	{"ties_with", word_ties_with},
+	{"member_before", word_member_before},
+	{"from_start", word_from_start},
+	{"start_n", word_start_n},
+	{"start_skip", word_start_skip},
+	{"start_before", word_start_before},
+	{"start_rank", word_start_rank},
 };
 
 Oid
@@ -569,10 +644,15 @@ lb_query_text(const LbDefinition *defn, const LbQuery *query, LbQueryStep step,
 	static const char *const key[LB_NMETHODS] = {
 		"SELECT {rank_by}, {member} {from} AND {is_member} ORDER BY {order} LIMIT 1"
 	};
+	static const char *const ties[LB_NMETHODS] = {
+		"SELECT {count} {from} AND {ties_with} AND {member_before}"
+	};
 	const char *const *const texts[] = {
 		[LB_STEP_WHOLE] = query->text,
 		[LB_STEP_KEY] = key,
-		[LB_STEP_GIVEN] = query->given
+		[LB_STEP_GIVEN] = query->given,
+		[LB_STEP_TIES] = ties,
+		[LB_STEP_PAGE] = query->page
 	};
 	Oid			types[LB_MAX_PARAMS];
 	LbText		t;
@@ -584,12 +664,15 @@ lb_query_text(const LbDefinition *defn, const LbQuery *query, LbQueryStep step,
 	t.own_types = own_types;
 	t.key = false;
 	t.nparams = lb_query_params(defn, query, own_types, types);
+	t.ncompared = lb_nkey_columns(defn);
 	t.given = -1;
-	if (step == LB_STEP_GIVEN)
+	if (step != LB_STEP_WHOLE && step != LB_STEP_KEY)
 	{
 		t.given = t.nparams;
 		t.nparams += defn->nrank_by;
 	}
+	if (step == LB_STEP_PAGE)
+		t.nparams += LB_START_NUMBERS;
 	expand(&t, by_method(texts[step], method));
 	return t.buf.data;
 }

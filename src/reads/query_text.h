@@ -61,13 +61,32 @@ typedef struct LbOperand
  * given has templates of the same query for a member that is on the board and
  * whose rank_by columns are known: parameters then, not subqueries.  Its first
  * one is NULL if the query has none.
+ *
+ * page has templates of a query for the same rows where an index that keeps
+ * counts has told where they begin, not for LB_ROW_NUMBER.  They are NULL if
+ * the rows are no page.
  */
 typedef struct LbQuery
 {
 	LbOperand	operands[LB_MAX_OPERANDS];
 	const char *text[LB_NMETHODS];
 	const char *given[LB_NMETHODS];
+	const char *page[LB_NMETHODS];
 } LbQuery;
+
+/* Where a page begins: at a key of the rank_by columns. */
+typedef struct LbStart
+{
+	Datum		key[LB_MAX_RANK_COLUMNS];
+
+	/* In this order parameters of LB_STEP_PAGE: */
+	int64		n;				/* rows of the page */
+	int64		skip;			/* rows to leave out, with that key or behind */
+	int64		before;			/* rows of the board before the key */
+	int64		rank;			/* of the key's score */
+} LbStart;
+
+#define LB_START_NUMBERS 4
 
 /*
  * The statements that a query is: the whole of it, or one and then the other.
@@ -77,7 +96,10 @@ typedef enum LbQueryStep
 	LB_STEP_WHOLE,
 	LB_STEP_KEY,				/* the member's key; no row if it is not on
 								 * the board */
-	LB_STEP_GIVEN				/* LbQuery.given */
+	LB_STEP_GIVEN,				/* LbQuery.given */
+	LB_STEP_TIES,				/* how many rows before the member have the
+								 * same rank_by columns as its row */
+	LB_STEP_PAGE				/* LbQuery.page */
 } LbQueryStep;
 
 static inline int
@@ -107,8 +129,9 @@ extern int	lb_query_params(const LbDefinition *defn, const LbQuery *query,
 
 /*
  * The text of a step of the query, palloc'd.  Parameters are $1 ...; after
- * them come the rank_by columns with LB_STEP_GIVEN, and the board's value as
- * text for a family.  The definition must be resolved.
+ * them come the rank_by columns with LB_STEP_GIVEN and LB_STEP_TIES, all of
+ * LbStart with LB_STEP_PAGE, and the board's value as text for a family.  The
+ * definition must be resolved.
  */
 extern char *lb_query_text(const LbDefinition *defn, const LbQuery *query,
 						   LbQueryStep step, LbMethod method, bool own_types);

@@ -267,7 +267,7 @@ append_row_comparison(LbText *t, int column, bool before)
 	const LbDefinition *defn = t->defn;
 
 	appendStringInfoString(&t->buf, "ROW(");
-	for (int i = column; i < lb_nkey_columns(defn); i++)
+	for (int i = column; i < t->ncompared; i++)
 	{
 		if (i > column)
 			appendStringInfoString(&t->buf, ", ");
@@ -276,7 +276,7 @@ append_row_comparison(LbText *t, int column, bool before)
 	appendStringInfoString(&t->buf, ") ");
 	append_operator(t, before, !before);
 	appendStringInfoString(&t->buf, " ROW(");
-	for (int i = column; i < lb_nkey_columns(defn); i++)
+	for (int i = column; i < t->ncompared; i++)
 	{
 		if (i > column)
 			appendStringInfoString(&t->buf, ", ");
@@ -317,9 +317,9 @@ lb_text_beside(LbText *t, int column, bool before)
 
 	for (int i = column; i < defn->nrank_by; i++)
 		uniform = uniform && !defn->columns[i].descending;
-	if (column == lb_nkey_columns(defn) - 1)
+	if (column == t->ncompared - 1)
 	{
-		append_comparison(t, column, before, !before);
+		append_comparison(t, column, less, !before);
 		return;
 	}
 	if (uniform)

@@ -25,7 +25,9 @@ typedef struct LbText
 	bool		own_types;
 	int			nparams;		/* without the board's value */
 	int			given;			/* the number of parameters before P's rank_by
-								 * columns; -1: these are subqueries */
+								 * columns, or the first key's of a page; -1:
+								 * these are subqueries */
+	int			ncompared;		/* columns of O that lb_text_beside() looks at */
 	bool		key;			/* P is the key that is the operands */
 } LbText;
 

@@ -396,6 +396,8 @@ read_page(LbCall *call, LbRows *rows, LbTail tail)
 	if (call->access.query)
 		return lb_distributed != NULL &&
 			lb_distributed->page(call, skip, n, tail, rows);
+	if (call->access.target.defn->counts)
+		return lb_find_page(call, skip, n, rows);
 	return lock_with_room(call, n, rows, tail) &&
 		copy_rows(call, skip, n, rows);
 }
@@ -465,6 +467,11 @@ lb_at_rows(LbCall *call, Datum *result, bool *isnull)
 								  LB_MEMBER_TAIL, &rows))
 			return false;
 	}
+	else if (call->access.target.defn->counts)
+	{
+		if (!lb_find_page(call, Max(place, 1) - 1, place < 1 ? 0 : 1, &rows))
+			return false;
+	}
 	else
 	{
 		lb_make_rows(&rows, &call->access.target.defn->shape, 1, LB_MEMBER_TAIL);
@@ -496,6 +503,8 @@ lb_read_around_rows(LbCall *call, LbRows *rows)
 	if (call->access.query)
 		return lb_distributed != NULL &&
 			lb_distributed->around(call, radius, rows);
+	if (call->access.target.defn->counts)
+		return lb_find_around(call, radius, rows);
 	if (!lock_with_room(call, 2 * radius + 1, rows, LB_MEMBER_TAIL))
 		return false;
 	if (member == NULL || !lb_view_lookup(view, member, key, NULL))

@@ -80,6 +80,15 @@ extern bool lb_read_counted_ranks(LbCall *call, const LbMembers *members,
 								  LbRows *rows);
 
 /*
+ * For a board that keeps counts: find where a page of n rows behind the first
+ * skip ones begins, or the rows around the member that is the first operand,
+ * so that the query reads these rows alone (LbCall.start).  Returns false if
+ * the query must be run; true with no rows if there are none.
+ */
+extern bool lb_find_page(LbCall *call, int64 skip, int64 n, LbRows *rows);
+extern bool lb_find_around(LbCall *call, int64 radius, LbRows *rows);
+
+/*
  * Read the keys of those members that are on the board, with rank and score.
  */
 extern bool lb_read_among_rows(LbCall *call, const LbMembers *members,

@@ -127,7 +127,8 @@ is_counted(const struct Comparison *c)
 	static const char *const counted[] = {
 		"lb_rank", "lb_percentile", "lb_player", "lb_score", "lb_tier", "lb_ranks",
 		"lb_count", "lb_count_between", "lb_rank_of_score",
-		"lb_score_at_percentile", "lb_histogram", "lb_histogram_floats"
+		"lb_score_at_percentile", "lb_histogram", "lb_histogram_floats", "lb_top",
+		"lb_page", "lb_top_json", "lb_at", "lb_around", "lb_rank_json"
 	};
 
 	return is_one_of(c->function, counted, LENGTH(counted));

@@ -64,6 +64,7 @@ set_up(void)
 		Table	   *t = &tables[i];
 
 		make_table(t);
+		make_index(t);
 		/* When an autovacuum worker visits a table must make no difference. */
 		if (scheduled && !partitioned)
 			run_free(format("ALTER TABLE %s SET (autovacuum_enabled = off)",

@@ -146,6 +146,7 @@ typedef struct Table
 								 * long: queries need not leave them out */
 	bool		redefined;		/* the board's method and order change */
 	bool		counts;			/* the board keeps counts */
+	bool		indexed;		/* likewise, and a B-tree has its order */
 
 	/* What follows from these. */
 	char	   *member;			/* columns of the member */
@@ -173,6 +174,7 @@ extern void choose_tables(void);
 
 /* Make a table, unless another entry has; make its board.  False after an error. */
 extern bool make_table(const Table *t);
+extern bool make_index(const Table *t);
 extern bool make_board(const Table *t);
 
 /* Print the statements that have made the tables with random types. */

@@ -288,8 +288,8 @@ compare_plans_through_held_cursors(const Table *t)
 #define MAX_QUERIES 500
 
 /*
- * Whether all rows of a table are on one board, whatever they are, and have its order
- * by their columns' own collations.
+ * Whether all rows of a table are on one board, whatever they are, have its order by their
+ * columns' own collations, and are in its index.
  */
 static bool
 is_bare(const Table *t)
@@ -299,7 +299,7 @@ is_bare(const Table *t)
 		if (!key_column(t, i)->type->by_bytes)
 			return false;
 	}
-	return t->strict && !t->flagged && t->values == NULL;
+	return t->strict && !t->flagged && t->values == NULL && !t->counts;
 }
 
 static void

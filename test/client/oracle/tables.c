@@ -453,6 +453,7 @@ choose_table(Table *t, int number)
 	if (can_count(t) && percent(40))
 	{
 		t->counts = true;
+		t->indexed = percent(60);
 		t->method = methods[1 + rnd(2)];
 	}
 	t->flag = "fine";
@@ -625,6 +626,26 @@ create_board(const Table *t)
 	return text;
 }
 
+/* The statement that makes an index in the board's order. */
+static char *
+create_index(const Table *t)
+{
+	char	   *score = list(&t->score, 1, ", ", put_order);
+	char	   *ties = list(t->ties, t->ties_unranked ? 0 : t->nties, ", ",
+							put_order);
+	char	   *members = list(t->members, t->nmembers, ", ", put_order);
+	char	   *text;
+
+	text = format("CREATE INDEX ON %s (%s%s%s%s%s, %s)", t->name,
+				  t->values ? t->group.name : "", t->values ? ", " : "", score,
+				  ties[0] ? ", " : "", ties, members);
+
+	free(score);
+	free(ties);
+	free(members);
+	return text;
+}
+
 /* Find the types of a table that is always the same. */
 static void
 find_types(Table *t)
@@ -692,6 +713,12 @@ make_table(const Table *t)
 }
 
 bool
+make_index(const Table *t)
+{
+	return !t->indexed || run_free(create_index(t));
+}
+
+bool
 make_board(const Table *t)
 {
 	return run_free(create_board(t));
@@ -704,6 +731,7 @@ print_tables(FILE *f)
 	{
 		char	   *alter = alter_table(&tables[i]);
 		char	   *table;
+		char	   *index;
 		char	   *board;
 
 		if (i >= NFIXED)
@@ -715,6 +743,12 @@ print_tables(FILE *f)
 		if (tables[i].strict)
 			fprintf(f, "%s;\n", alter);
 		free(alter);
+		if (tables[i].indexed)
+		{
+			index = create_index(&tables[i]);
+			fprintf(f, "%s;\n", index);
+			free(index);
+		}
 		if (i >= NFIXED)
 		{
 			board = create_board(&tables[i]);
