@@ -83,6 +83,7 @@ CREATE TABLE @extschema@.lb_board (
 	method		 text NOT NULL,
 	ranked_if	 name,
 	keeps		 text DEFAULT 'members' NOT NULL,
+	offline		 text,
 	CONSTRAINT lb_board_pkey PRIMARY KEY (board),
 	CONSTRAINT lb_board_id_key UNIQUE (id),
 	CONSTRAINT lb_board_board_check CHECK (
@@ -98,7 +99,9 @@ CREATE TABLE @extschema@.lb_board (
 		member IS NOT NULL OR keeps OPERATOR(pg_catalog.=) 'counts'),
 	CONSTRAINT lb_board_counts_check CHECK (
 		keeps OPERATOR(pg_catalog.<>) 'counts'
-		OR method OPERATOR(pg_catalog.<>) 'row_number')
+		OR method OPERATOR(pg_catalog.<>) 'row_number'),
+	CONSTRAINT lb_board_offline_check CHECK (
+		offline OPERATOR(pg_catalog.=) ANY (ARRAY['query', 'error']))
 );
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_board', '');
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_board_id_seq', '');
@@ -124,6 +127,8 @@ COMMENT ON COLUMN @extschema@.lb_board.ranked_if IS
 'boolean column that is true for the rows that are ranked; null if all are';
 COMMENT ON COLUMN @extschema@.lb_board.keeps IS
 'what the index keeps: members, or counts, the number of rows of each distinct score';
+COMMENT ON COLUMN @extschema@.lb_board.offline IS
+'what reads do while the board is offline: query, they run their query, or error; null if leaderboard.offline decides';
 
 /* For a table that loses a board: does it have others? */
 CREATE INDEX lb_board_source_idx ON @extschema@.lb_board (source);
@@ -1793,14 +1798,15 @@ CREATE FUNCTION @extschema@.lb_create_board(
 	board_column name DEFAULT NULL,
 	method text DEFAULT NULL,
 	ranked_if name DEFAULT NULL,
-	keeps text DEFAULT 'members')
+	keeps text DEFAULT 'members',
+	offline text DEFAULT NULL)
 RETURNS void
 AS 'MODULE_PATHNAME', 'lb_create_board'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
-COMMENT ON FUNCTION @extschema@.lb_create_board(text, regclass, text, text, name, text, name, text) IS
+COMMENT ON FUNCTION @extschema@.lb_create_board(text, regclass, text, text, name, text, name, text, text) IS
 'makes a board, or a family of boards, over a table; it keeps members, or counts of scores';
-REVOKE ALL ON FUNCTION @extschema@.lb_create_board(text, regclass, text, text, name, text, name, text) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION @extschema@.lb_create_board(text, regclass, text, text, name, text, name, text) TO pg_database_owner;
+REVOKE ALL ON FUNCTION @extschema@.lb_create_board(text, regclass, text, text, name, text, name, text, text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_create_board(text, regclass, text, text, name, text, name, text, text) TO pg_database_owner;
 
 CREATE FUNCTION @extschema@.lb_drop_board(
 	board text)
@@ -1809,6 +1815,15 @@ AS 'MODULE_PATHNAME', 'lb_drop_board'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION @extschema@.lb_drop_board(text) IS
 'removes a board; its table stays';
+
+CREATE FUNCTION @extschema@.lb_set_offline(
+	board text,
+	offline text)
+RETURNS void
+AS 'MODULE_PATHNAME', 'lb_set_offline'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_set_offline(text, text) IS
+'sets what reads of a board do while it is offline: query, error, or null for what leaderboard.offline says';
 
 CREATE FUNCTION @extschema@.lb_create_leaderboard(
 	leaderboard text,
@@ -2204,14 +2219,15 @@ CREATE FUNCTION leaderboard_internal.lb_record_board(
 	rank_by text,
 	board_column name,
 	method text,
-	ranked_if name)
+	ranked_if name,
+	offline text)
 RETURNS void
 AS 'MODULE_PATHNAME', 'lb_record_board'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
-COMMENT ON FUNCTION leaderboard_internal.lb_record_board(text, regclass, text, text, name, text, name) IS
+COMMENT ON FUNCTION leaderboard_internal.lb_record_board(text, regclass, text, text, name, text, name, text) IS
 'records a board of a distributed table on another server than the coordinator';
-REVOKE ALL ON FUNCTION leaderboard_internal.lb_record_board(text, regclass, text, text, name, text, name) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION leaderboard_internal.lb_record_board(text, regclass, text, text, name, text, name) TO pg_database_owner;
+REVOKE ALL ON FUNCTION leaderboard_internal.lb_record_board(text, regclass, text, text, name, text, name, text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION leaderboard_internal.lb_record_board(text, regclass, text, text, name, text, name, text) TO pg_database_owner;
 
 CREATE FUNCTION leaderboard_internal.lb_unrecord_board(
 	board text)

@@ -135,6 +135,41 @@ end_all_names(void)
 }
 
 /*
+ * Whether an UPDATE of lb_board concerns no index, nor what the triggers
+ * capture for it.
+ */
+static bool
+is_same_index(const TriggerData *trigger)
+{
+	return TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) &&
+		lb_recorded_same_index(trigger->tg_trigslot, trigger->tg_newslot);
+}
+
+/* A row of lb_board comes, goes or changes. */
+static void
+follow_row(const TriggerData *trigger)
+{
+	Oid			source;
+	Oid			new_source;
+	int32		id = lb_recorded_id(trigger->tg_trigslot, &source);
+	char	   *name = lb_recorded_name(trigger->tg_trigslot);
+
+	lock_captured(source);
+	if (!TRIGGER_FIRED_BY_INSERT(trigger->tg_event))
+		erase_recorded(RelationGetRelid(trigger->tg_relation), id);
+	if (TRIGGER_FIRED_BY_UPDATE(trigger->tg_event))
+	{
+		(void) lb_recorded_id(trigger->tg_newslot, &new_source);
+		lock_captured(new_source);
+		if (new_source != source ||
+			strcmp(name, lb_recorded_name(trigger->tg_newslot)) != 0)
+			end_name(name);
+	}
+	else if (TRIGGER_FIRED_BY_DELETE(trigger->tg_event))
+		end_name(name);
+}
+
+/*
  * Trigger on the extension's tables: every backend must read them again.  It
  * is a row trigger, since a worker of logical replication fires no others.
  */
@@ -172,27 +207,9 @@ lb_board_changed(PG_FUNCTION_ARGS)
 			}
 			end_all_names();
 		}
-		else if (TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
-		{
-			Oid			source;
-			Oid			new_source;
-			int32		id = lb_recorded_id(trigger->tg_trigslot, &source);
-			char	   *name = lb_recorded_name(trigger->tg_trigslot);
-
-			lock_captured(source);
-			if (!TRIGGER_FIRED_BY_INSERT(trigger->tg_event))
-				erase_recorded(RelationGetRelid(trigger->tg_relation), id);
-			if (TRIGGER_FIRED_BY_UPDATE(trigger->tg_event))
-			{
-				(void) lb_recorded_id(trigger->tg_newslot, &new_source);
-				lock_captured(new_source);
-				if (new_source != source ||
-					strcmp(name, lb_recorded_name(trigger->tg_newslot)) != 0)
-					end_name(name);
-			}
-			else if (TRIGGER_FIRED_BY_DELETE(trigger->tg_event))
-				end_name(name);
-		}
+		else if (TRIGGER_FIRED_FOR_ROW(trigger->tg_event) &&
+				 !is_same_index(trigger))
+			follow_row(trigger);
 	}
 	CacheInvalidateRelcache(trigger->tg_relation);
 	PG_RETURN_POINTER(NULL);

@@ -54,6 +54,7 @@
 
 PG_FUNCTION_INFO_V1(lb_create_board);
 PG_FUNCTION_INFO_V1(lb_drop_board);
+PG_FUNCTION_INFO_V1(lb_set_offline);
 
 /*
  * Sequences are not replicated, so rows of lb_board that have come by
@@ -397,7 +398,7 @@ lock_name(const LbDefinition *defn)
 static void
 record_board(const LbDefinition *defn, bool distributed)
 {
-	LbArg		args[NCOLUMN_VALUES + 4];
+	LbArg		args[NCOLUMN_VALUES + 5];
 
 	SPI_connect();
 	if (!distributed)
@@ -407,9 +408,10 @@ record_board(const LbDefinition *defn, bool distributed)
 	args[5] = lb_arg_regclass(defn->source);
 	args[6] = lb_arg_text(lb_method_names[defn->method]);
 	args[7] = lb_arg_text(lb_keeps_names[defn->counts]);
+	args[8] = lb_arg_text(lb_offline_name(defn->offline));
 	skip_used_numbers();
-	(void) lb_own_exec_latest("INSERT INTO @.lb_board (member, rank_by, board_column, ranked_if, board, source, method, keeps) "
-							  "VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+	(void) lb_own_exec_latest("INSERT INTO @.lb_board (member, rank_by, board_column, ranked_if, board, source, method, keeps, offline) "
+							  "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
 							  lengthof(args), args);
 	SPI_finish();
 
@@ -530,13 +532,17 @@ take_method(LbDefinition *defn, const char *method)
 				 errhint("Use the method \"rank\" or \"dense_rank\", or let the board keep members.")));
 }
 
-/* The argument of lb_create_board() that lb_record_board() does not have. */
+/*
+ * The argument of lb_create_board() that lb_record_board() does not have.  The
+ * one that follows it is in its place there.
+ */
 #define KEEPS_ARG 7
 
 void
 lb_take_definition(FunctionCallInfo fcinfo, LbDefinition *defn, bool recording)
 {
 	static const char *const names[] = {"board", "source", NULL, "rank_by"};
+	int			offline = recording ? KEEPS_ARG : KEEPS_ARG + 1;
 	char	   *board;
 
 	for (int i = 0; i < (int) lengthof(names); i++)
@@ -554,6 +560,8 @@ lb_take_definition(FunctionCallInfo fcinfo, LbDefinition *defn, bool recording)
 		lb_keeps_counts(text_to_cstring(PG_GETARG_TEXT_PP(KEEPS_ARG)));
 	take_method(defn, PG_ARGISNULL(5) ? NULL :
 				text_to_cstring(PG_GETARG_TEXT_PP(5)));
+	if (!PG_ARGISNULL(offline))
+		defn->offline = lb_offline_from_text(text_to_cstring(PG_GETARG_TEXT_PP(offline)));
 	defn->source = PG_GETARG_OID(1);
 	if (PG_ARGISNULL(4) && strcmp(board, "*") == 0)
 		ereport(ERROR,
@@ -653,6 +661,79 @@ lb_drop_board(PG_FUNCTION_ARGS)
 	}
 	SPI_finish();
 	lb_unrecord_defn(&defn);
+	PG_RETURN_VOID();
+}
+
+
+/* ----------------------------------------------------------------
+ *		lb_set_offline
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * The recorded definition of a board whose table the caller owns.  A lock on
+ * the table keeps other sessions from dropping it, or renaming its columns, to
+ * the end of the transaction.
+ */
+static LbDefinition *
+lock_own_board(const char *board)
+{
+	LbDefinition *defn;
+	Oid			source;
+
+	do
+	{
+		defn = lb_read_defn(board);
+		if (defn == NULL)
+			lb_board_not_found(board, "The table lb_board lists the boards; of a family, name the family itself.");
+		source = defn->source;
+		lb_require_owner(source);
+		LockRelationOid(source, AccessShareLock);
+
+		/* Another session may have dropped the board, and made it anew. */
+		defn = lb_read_defn(board);
+	} while (defn == NULL || defn->source != source);
+	lb_require_owner(source);
+	return defn;
+}
+
+void
+lb_record_offline(const LbDefinition *defn, LbPolicy offline)
+{
+	SPI_connect();
+	(void) lb_own_exec_latest("UPDATE @.lb_board SET offline = $1 WHERE id OPERATOR(pg_catalog.=) $2",
+							  LB_ARGS(lb_arg_text(lb_offline_name(offline)), lb_arg_int4(defn->id)));
+	SPI_finish();
+	CommandCounterIncrement();
+}
+
+/* The trigger of lb_board lets the index be: lb_recorded_same_index(). */
+Datum
+lb_set_offline(PG_FUNCTION_ARGS)
+{
+	LbDefinition *defn;
+	LbPolicy	offline = LB_POLICY_NONE;
+	bool		distributed;
+
+	(void) lb_require_catalog();
+	PreventCommandDuringRecovery("lb_set_offline()");
+	if (PG_ARGISNULL(0))
+		lb_null_argument("board");
+	if (!PG_ARGISNULL(1))
+		offline = lb_offline_from_text(text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	defn = lock_own_board(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+	distributed = !defn->counts && lb_serves(defn->source);
+	if (distributed)
+		lb_distributed->require_coordinator(defn, "lb_set_offline()");
+	lb_record_offline(defn, offline);
+
+	/* Other servers that run the board's queries record it as well. */
+	if (distributed && !is_new(defn->source))
+	{
+		defn->offline = offline;
+		lb_resolve_defn(defn);
+		lb_distributed->create(defn);
+	}
 	PG_RETURN_VOID();
 }
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * manage.h
- *	  Making and dropping boards.
+ *	  Making, changing and dropping boards.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,7 +14,8 @@
 
 /*
  * Make a board of a definition that has its name, source, method, what it
- * keeps and the names of its columns: check it, make its triggers, record it.
+ * keeps, what its reads do while it is offline and the names of its columns:
+ * check it, make its triggers, record it.
  * Locks the source in ShareRowExclusiveLock, to the end of the transaction.
  * Raises if the board cannot be made.
  */
@@ -22,8 +23,8 @@ extern void lb_make_board(LbDefinition *defn);
 
 /*
  * The definition that the arguments of lb_create_board() are; with recording,
- * of a function that records a board that another server has made, and lacks
- * the last argument.  Raises what they raise.
+ * of a function that records a board that another server has made, and has no
+ * argument for what it keeps.  Raises what they raise.
  */
 extern void lb_take_definition(FunctionCallInfo fcinfo, LbDefinition *defn,
 							   bool recording);
@@ -36,6 +37,13 @@ extern void lb_take_definition(FunctionCallInfo fcinfo, LbDefinition *defn,
  */
 extern LbDefinition *lb_record_defn(const LbDefinition *defn,
 									bool distributed);
+
+/*
+ * Record what reads of a recorded board do while it is offline.  Its source
+ * must be locked, so that no other session drops the board.  Raises what
+ * writing to lb_board can raise.
+ */
+extern void lb_record_offline(const LbDefinition *defn, LbPolicy offline);
 
 /* Delete the row of lb_board. */
 extern void lb_unrecord_defn(const LbDefinition *defn);

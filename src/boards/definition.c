@@ -25,6 +25,7 @@
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/datum.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -53,10 +54,16 @@ enum
 	Anum_lb_board_method,
 	Anum_lb_board_ranked_if,
 	Anum_lb_board_keeps,
-	Natts_lb_board = Anum_lb_board_keeps
+	Anum_lb_board_offline,
+	Natts_lb_board = Anum_lb_board_offline
 };
 
 const char *const lb_keeps_names[2] = {"members", "counts"};
+
+static const char *const offline_names[] = {
+	[LB_POLICY_QUERY] = "query",
+	[LB_POLICY_ERROR] = "error"
+};
 
 /* A definition in the cache; its columns follow it. */
 typedef struct CachedDefn
@@ -239,6 +246,37 @@ lb_keeps_counts(const char *keeps)
 	return counts;
 }
 
+const char *
+lb_offline_name(LbPolicy policy)
+{
+	return offline_names[policy];
+}
+
+/* The policy of that name, or none. */
+static LbPolicy
+find_policy(const char *offline)
+{
+	for (int p = 0; p < (int) lengthof(offline_names); p++)
+	{
+		if (offline_names[p] != NULL && strcmp(offline_names[p], offline) == 0)
+			return p;
+	}
+	return LB_POLICY_NONE;
+}
+
+LbPolicy
+lb_offline_from_text(const char *offline)
+{
+	LbPolicy	policy = find_policy(offline);
+
+	if (policy == LB_POLICY_NONE)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid value for \"offline\": \"%s\"", offline),
+				 errhint("While a board is offline, its reads run their \"query\" or raise an \"error\"; null leaves that to \"leaderboard.offline\".")));
+	return policy;
+}
+
 void
 lb_add_column(LbDefinition *defn, LbRole role, const char *name)
 {
@@ -410,6 +448,12 @@ read_row(LbDefinition *defn, HeapTuple tuple, TupleDesc desc, Oid lb_board)
 	if (!lb_find_method(string, &defn->method))
 		defn->method = LB_ROW_NUMBER;
 	pfree(string);
+	if (!IS_NULL(offline))
+	{
+		string = TextDatumGetCString(VALUE(offline));
+		defn->offline = find_policy(string);
+		pfree(string);
+	}
 #undef VALUE
 #undef IS_NULL
 #undef NAME
@@ -738,6 +782,28 @@ lb_recorded_name(TupleTableSlot *slot)
 
 	return TextDatumGetCString(slot_getattr(slot, Anum_lb_board_board,
 											&isnull));
+}
+
+bool
+lb_recorded_same_index(TupleTableSlot *a, TupleTableSlot *b)
+{
+	TupleDesc	desc = a->tts_tupleDescriptor;
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		bool		null_a;
+		bool		null_b;
+		Datum		value_a = slot_getattr(a, i + 1, &null_a);
+		Datum		value_b = slot_getattr(b, i + 1, &null_b);
+
+		if (i + 1 != Anum_lb_board_offline &&
+			(null_a != null_b ||
+			 (!null_a && !datum_image_eq(value_a, value_b, att->attbyval,
+										 att->attlen))))
+			return false;
+	}
+	return true;
 }
 
 LbDefinition *

@@ -23,6 +23,17 @@ struct TupleTableSlot;
 #define LB_MAX_NAME (NAMEDATALEN - 1)
 
 /*
+ * What a read does without an index, as a setting or lb_board.offline says.
+ */
+typedef enum LbPolicy
+{
+	LB_POLICY_NONE,				/* lb_board.offline is null */
+	LB_POLICY_WAIT,				/* leaderboard.not_ready only */
+	LB_POLICY_QUERY,
+	LB_POLICY_ERROR
+} LbPolicy;
+
+/*
  * What lb_board records of a board, resolved against its source table.  It is
  * in a cache of the backend and valid until the next invalidation: look it up
  * again after anything that can process one.
@@ -55,6 +66,8 @@ typedef struct LbDefinition
 	bool		misfit;			/* there can be no defining query */
 	bool		checked_ok;		/* what lb_may_read() found for checked_user */
 	LbMethod	method;
+	LbPolicy	offline;		/* of reads while the board is offline; none:
+								 * leaderboard.offline decides */
 
 	/* Of the index. */
 	uint32		fingerprint;	/* of everything that the keys depend on */
@@ -85,6 +98,12 @@ extern const char *const lb_keeps_names[2];
  * keep it.
  */
 extern bool lb_keeps_counts(const char *keeps);
+
+/* What lb_board.offline says for a policy; NULL is null. */
+extern const char *lb_offline_name(LbPolicy policy);
+
+/* The policy of what it says.  Raises 22023 if it can say no such thing. */
+extern LbPolicy lb_offline_from_text(const char *offline);
 
 /*
  * Add a column to a new definition, whose columns are in the current memory
@@ -248,6 +267,13 @@ extern int32 lb_recorded_id(struct TupleTableSlot *slot, Oid *source);
 
 /* Name of a row of lb_board, palloc'd. */
 extern char *lb_recorded_name(struct TupleTableSlot *slot);
+
+/*
+ * Whether two rows of lb_board are of the same board with the same index: they
+ * may differ in what reads do without it.
+ */
+extern bool lb_recorded_same_index(struct TupleTableSlot *a,
+								   struct TupleTableSlot *b);
 
 /* Read lb_board, unless the cache is valid.  Can raise. */
 extern void lb_load_defns(void);

@@ -516,11 +516,15 @@ lb_ask_end(const LbAsk *ask)
 pg_noreturn static void
 raise_offline(const LbDefinition *defn)
 {
+	bool		by_board = lb_offline_by_board(defn);
+
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("board \"%s\" is offline", defn->name),
 			 errdetail("Reason: some of its table's shards have no board that is ready."),
-			 errhint("lb_stat_shards() shows them. lb_wait_ready() waits for those that are being built, as after a change of partitions; lb_maintain() on the coordinator makes those that are missing. With \"leaderboard.offline\" set to \"query\" reads run queries meanwhile.")));
+			 errhint("lb_stat_shards() shows them. lb_wait_ready() waits for those that are being built, as after a change of partitions; lb_maintain() on the coordinator makes those that are missing. With \"%s\" set to \"%s\" reads run queries meanwhile.",
+					 by_board ? "leaderboard.enable_index" : "leaderboard.offline",
+					 by_board ? "off" : "query")));
 }
 
 /*

@@ -49,7 +49,10 @@ same_name(const LbColumn *a, const LbColumn *b)
 	return a == NULL || b == NULL ? a == b : strcmp(a->name, b->name) == 0;
 }
 
-/* Whether two definitions that are not resolved say the same. */
+/*
+ * Whether two definitions that are not resolved say the same, but for what
+ * reads do while the board is offline.
+ */
 static bool
 same_board(const LbDefinition *a, const LbDefinition *b)
 {
@@ -88,7 +91,11 @@ lb_record_board(PG_FUNCTION_ARGS)
 	lb_refuse_coordinator("lb_record_board");
 	recorded = lb_read_defn(defn.name);
 	if (recorded != NULL && same_board(recorded, &defn))
+	{
+		if (recorded->offline != defn.offline)
+			lb_record_offline(recorded, defn.offline);
 		PG_RETURN_VOID();
+	}
 	if (recorded != NULL)
 		unrecord(recorded);
 	lb_window_check_board(defn.name, defn.family);

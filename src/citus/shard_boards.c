@@ -93,7 +93,7 @@ column_name(const LbColumn *column)
 
 /*
  * The arguments of a command that makes the board of a shard, or records the
- * board, but for what it keeps.
+ * board, but for the last ones, which differ.
  */
 static char *
 board_arguments(const LbDefinition *defn)
@@ -171,6 +171,8 @@ make_boards(const LbDefinition *defn, const char *settings, int elevel)
 	char	   *ranked_if = lb_command_literal(column_name(lb_ranked_if_column(defn)));
 	char	   *method = lb_command_literal(lb_method_names[defn->method]);
 	char	   *keeps = lb_command_literal(lb_keeps_names[false]);
+	const char *offline = defn->offline == LB_POLICY_NONE ? "NULL" :
+		lb_command_literal(lb_offline_name(defn->offline));
 
 	if (strlen(defn->name) + SHARD_SUFFIX > LB_MAX_NAME)
 		ereport(ERROR,
@@ -194,8 +196,8 @@ make_boards(const LbDefinition *defn, const char *settings, int elevel)
 								psprintf("SELECT %s.lb_create_board(%s, %s) FROM %s WHERE NOT EXISTS (SELECT FROM %s.lb_board AS b WHERE " SHARDS_BOARD ")",
 										 schema, arguments, keeps, lb_command_waits(), schema), elevel);
 	(void) lb_command_reporting(defn, lb_to_others,
-								psprintf("WITH r AS MATERIALIZED (SELECT %s.lb_record_board(%s) FROM %s) SELECT %s FROM r",
-										 lb_command_internal_schema(), arguments, lb_command_waits(),
+								psprintf("WITH r AS MATERIALIZED (SELECT %s.lb_record_board(%s, %s) FROM %s) SELECT %s FROM r",
+										 lb_command_internal_schema(), arguments, offline, lb_command_waits(),
 										 settings == NULL ? "1" : settings), elevel);
 	make_places(defn->source);
 }

@@ -35,6 +35,26 @@ bool		lb_enable_index = true;
 int			lb_not_ready = LB_POLICY_WAIT;
 int			lb_offline = LB_POLICY_QUERY;
 int			lb_wait_timeout_ms = 10000;
+bool		lb_offline_for_all = false;
+
+bool
+lb_offline_by_board(const LbDefinition *defn)
+{
+	return defn->offline != LB_POLICY_NONE && !lb_offline_for_all;
+}
+
+/* With enable_index off a read does not ask for the state of the index. */
+static int
+offline_hint(const LbDefinition *defn)
+{
+	if (lb_offline_by_board(defn))
+		return RecoveryInProgress() ?
+			errhint("Ask the primary server, or set \"leaderboard.enable_index\" to off to run the query.") :
+			errhint("Use lb_rebuild() to build its index again, or set \"leaderboard.enable_index\" to off to run the query. lb_set_offline() sets what all reads of the board do.");
+	return RecoveryInProgress() ?
+		errhint("Ask the primary server, or set \"leaderboard.offline\" to \"query\".") :
+		errhint("Use lb_rebuild() to build its index again, or set \"leaderboard.offline\" to \"query\".");
+}
 
 static void
 offline_error(const LbDefinition *defn, const char *reason)
@@ -43,15 +63,16 @@ offline_error(const LbDefinition *defn, const char *reason)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("board \"%s\" is offline", defn->name),
 			 reason[0] != '\0' ? errdetail("Reason: %s.", reason) : 0,
-			 RecoveryInProgress() ?
-			 errhint("Ask the primary server, or set \"leaderboard.offline\" to \"query\".") :
-			 errhint("Use lb_rebuild() to build its index again, or set \"leaderboard.offline\" to \"query\".")));
+			 offline_hint(defn)));
 }
 
 static bool
 offline_is_error(const LbAccess *a)
 {
-	return lb_offline == LB_POLICY_ERROR && lb_access_follows_settings(a);
+	const LbDefinition *defn = a->target.defn;
+	int			policy = lb_offline_by_board(defn) ? (int) defn->offline : lb_offline;
+
+	return policy == LB_POLICY_ERROR && a->reader == LB_READER_CALL;
 }
 
 bool
@@ -199,7 +220,11 @@ attach(LbAccess *a)
 		/* The database was restored, or made from a template. */
 		a->shared = lb_shared_board_attach(defn, true);
 		if (a->shared == NULL)
+		{
+			if (offline_is_error(a))
+				offline_error(defn, "the shared memory of leaderboard.memory is used up");
 			return LB_CAUSE_OFFLINE;
+		}
 	}
 	a->generation = defn->generation;
 	a->stripe = &a->shared->stripes[a->target.stripe];
@@ -315,7 +340,10 @@ lb_access_not_ready(LbAccess *a, uint32 state)
 		case LB_WAIT_READY:
 			return true;
 		case LB_WAIT_FAILED:
-			lb_access_fall_back(a, LB_CAUSE_BUILDING);
+			if (lb_is_offline(a->shared))
+				fall_back_offline(a);
+			else
+				lb_access_fall_back(a, LB_CAUSE_BUILDING);
 			return false;
 		case LB_WAIT_TIMEOUT:
 			break;

@@ -18,17 +18,17 @@
 #include "util/compat.h"
 
 /* Settings: leaderboard.enable_index and its like. */
-enum
-{
-	LB_POLICY_WAIT,
-	LB_POLICY_QUERY,
-	LB_POLICY_ERROR
-};
-
 extern bool lb_enable_index;
-extern int	lb_not_ready;		/* LB_POLICY_* */
-extern int	lb_offline;			/* likewise */
+extern int	lb_not_ready;		/* LbPolicy */
+extern int	lb_offline;			/* likewise, unless lb_board.offline says
+								 * another */
 extern int	lb_wait_timeout_ms;
+
+/*
+ * Set by a process that must not run queries in place of indexes: lb_offline
+ * decides there, whatever lb_board.offline says.
+ */
+extern bool lb_offline_for_all;
 
 /* What reads a board. */
 typedef enum LbReader
@@ -107,8 +107,15 @@ lb_access_follows_settings(const LbAccess *a)
 }
 
 /*
+ * Whether lb_board.offline says what a read of the board does while it is
+ * offline, and not the setting.
+ */
+extern bool lb_offline_by_board(const LbDefinition *defn);
+
+/*
  * Whether the query of a distributed table, which is going to be run, must not
- * be run if an index of its servers is offline: leaderboard.offline says so.
+ * be run if an index of its servers is offline: lb_board.offline or the
+ * setting says so.
  */
 extern bool lb_access_needs_indexes(const LbAccess *a);
 

@@ -69,6 +69,7 @@
 
 #include "boards/definition.h"
 #include "boards/directory.h"
+#include "reads/access.h"
 #include "reads/json.h"
 #include "sql/spi.h"
 #include "util/wait_event.h"
@@ -779,6 +780,7 @@ lb_watch_main(Datum arg)
 					PGC_S_OVERRIDE);
 	SetConfigOption("leaderboard.offline", "error", PGC_USERSET,
 					PGC_S_OVERRIDE);
+	lb_offline_for_all = true;
 	for (;;)
 	{
 		TimestampTz begun;

@@ -172,17 +172,19 @@ $node->safe_psql('counted', q{
 	CREATE TABLE game (id bigint PRIMARY KEY, score integer, guild text, level smallint);
 	INSERT INTO seen SELECT NULL, g % 7, g % 31, g % 3 > 0 FROM generate_series(1, 500) g;
 	INSERT INTO game SELECT g, g % 17, 'guild ' || g % 3, g % 2 FROM generate_series(1, 100) g;
-	SELECT lb_create_board('seen', 'seen', keeps => 'counts', ranked_if => 'ok');
+	SELECT lb_create_board('seen', 'seen', keeps => 'counts', ranked_if => 'ok', offline => 'error');
 	SELECT lb_create_board('game', 'game', 'id', 'score, level DESC', NULL, 'dense_rank', NULL, 'counts');
-	SELECT lb_create_board('guild', 'game', board_column => 'guild', keeps => 'counts')});
+	SELECT lb_create_board('guild', 'game', board_column => 'guild', keeps => 'counts');
+	SELECT lb_set_offline('guild', 'query')});
 my $counted = q{
-	SELECT board, id, source, member, rank_by, board_column, method, ranked_if, keeps FROM lb_board ORDER BY board;
+	SELECT board, id, source, member, rank_by, board_column, method, ranked_if, keeps, offline FROM lb_board ORDER BY board;
 	SELECT lb_count('seen'), lb_count_between(5, NULL, 'seen'), lb_rank_of_score(9, 'seen'), lb_score_at_percentile(90, 'seen');
 	SELECT * FROM lb_histogram(4, 'guild:guild 1');
 	SELECT lb_rank(id, 'game'), lb_percentile(id, 'game') FROM game ORDER BY id;
 	SELECT * FROM lb_top(9, 'game', 5)};
 my $counts = $node->safe_psql('counted', $counted);
-like($counts, qr/^seen\|\d+\|seen\|\|score DESC\|\|rank\|ok\|counts$/m, 'a board without a member');
+like($counts, qr/^seen\|\d+\|seen\|\|score DESC\|\|rank\|ok\|counts\|error$/m, 'a board without a member');
+like($counts, qr/^guild\|.*\|counts\|query$/m, 'what its reads do while it is offline');
 $node->command_ok([ 'pg_dump', '-Fd', '-j2', '-f', "$dump.c", '-d', $node->connstr('counted') ], 'pg_dump of counts boards');
 $node->safe_psql('postgres', 'CREATE DATABASE recounted');
 $node->command_ok([ 'pg_restore', '-j2', '--exit-on-error', '-d', $node->connstr('recounted'), "$dump.c" ], 'pg_restore');
@@ -193,6 +195,9 @@ for my $db ('counted', 'recounted')
 		ALTER TABLE seen RENAME score TO points});
 	is($node->safe_psql($db, q{SELECT lb_score_at_percentile(100, 'seen'), lb_rank(3, 'game'), (SELECT rank_by FROM lb_board WHERE board = 'seen')}),
 		'1000|18|points DESC', "$db: counts boards after changes");
+	$node->safe_psql($db, 'ALTER TABLE seen DISABLE TRIGGER leaderboard_capture; ALTER TABLE game DISABLE TRIGGER leaderboard_capture');
+	fails_with($node, $db, q{SELECT lb_count('seen')}, '55000', qr/board "seen" is offline/, "$db: offline, error");
+	is($node->safe_psql($db, q{SET leaderboard.offline = error; SELECT lb_count('guild:guild 1')}), '34', "$db: offline, query");
 }
 
 # A dump whose tables have gone holds no boards of them.

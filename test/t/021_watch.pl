@@ -268,6 +268,22 @@ is($node->safe_psql('copy', q{SELECT lb_rank(5)}), '1', 'the copy works');
 	q{SELECT seen('global', NULL, '{55}')});
 is(scalar @got, 1, 'and is watched as well');
 
+# While a board is offline the worker runs no query, whatever the board says of its reads.
+$node->safe_psql('postgres', q{SELECT lb_set_offline('global', 'query');
+	ALTER TABLE player_scores DISABLE TRIGGER leaderboard_capture});
+@got = heard('postgres',
+	q{INSERT INTO player_scores VALUES (500, 200)},
+	q{SELECT lb_watch('weekly:202615', 1)},
+	q{INSERT INTO player_score_windows VALUES (500, 'weekly:202615', 300)},
+	q{SELECT seen('weekly:202615', NULL, '{300}')},
+	q{SELECT lb_unwatch('weekly:202615')});
+is_deeply([ map { $_->{board} } @got ], ['weekly:202615'], 'other boards are compared meanwhile');
+@got = heard('postgres',
+	q{ALTER TABLE player_scores ENABLE ALWAYS TRIGGER leaderboard_capture},
+	q{SELECT lb_rebuild('global')},
+	q{SELECT seen('global', NULL, '{200}')});
+is(scalar @got, 1, 'notified when the board is back');
+
 # No session watches any more.
 $node->safe_psql('postgres', q{SELECT lb_unwatch('global')});
 until_workers('postgres', 0, 'the worker has left');

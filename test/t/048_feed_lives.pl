@@ -229,6 +229,23 @@ caught_up($primary, $standby);
 ok(boards_ready($standby, 'gone'), 'another database');
 set_feed('off', 'true');
 by_query('switched off');
+
+# A board that says what its reads do there; the option has come with WAL.
+$primary->safe_psql('postgres', q{SELECT lb_set_offline('global', 'error')});
+caught_up($primary, $standby);
+fails_with($standby, 'postgres', 'SELECT lb_rank(7)', '55000',
+	qr/board "global" is offline.*Reason: the standby may have missed changes\..*Ask the primary server, or set "leaderboard\.enable_index" to off/s,
+	'the board says error');
+is($standby->safe_psql('postgres', q{SET leaderboard.enable_index = off; SELECT lb_rank(7)}),
+	$primary->safe_psql('postgres', 'SELECT lb_rank(7)'), 'the query of a session that wants it');
+is($standby->safe_psql('postgres', q{SELECT lb_count('weekly:1')}),
+	$primary->safe_psql('postgres', q{SELECT lb_count('weekly:1')}), 'another board runs its query');
+fails_with($standby, 'postgres', q{SELECT lb_set_offline('global', NULL)}, '25006', qr/lb_set_offline\(\)/, 'not on a standby');
+$primary->safe_psql('postgres', q{SELECT lb_set_offline('global', 'query')});
+caught_up($primary, $standby);
+is($standby->safe_psql('postgres', q{SET leaderboard.offline = error; SELECT lb_rank(7)}),
+	$primary->safe_psql('postgres', 'SELECT lb_rank(7)'), 'the board says query');
+$primary->safe_psql('postgres', q{SELECT lb_set_offline('global', NULL)});
 change();
 $primary->safe_psql('postgres', 'DROP DATABASE gone');
 $primary->safe_psql('postgres', 'CREATE DATABASE come');
