@@ -90,7 +90,7 @@ SELECT board FROM lb_stat('t') UNION ALL SELECT board FROM lb_stat('f:abc') UNIO
 -- What it is refused, or may do, leaves no lock on the table.
 BEGIN;
 SELECT f, e.state, e.message FROM unnest(ARRAY['lb_rank(1, %L)', 'lb_resolve_board(%L)', 'lb_archive_top(%L)', 'lb_verify(%L)',
-	'lb_hide(1, ARRAY[%L])', 'lb_rebuild(%L)', 'lb_drop_board(%L)', 'lb_close_season(%1$L, %1$L)', 'lb_unwatch(%L)']) f,
+	'lb_hide(1, ARRAY[%L])', 'lb_rebuild(%L)', 'lb_drop_board(%L)', 'lb_set_offline(%L, ''error'')', 'lb_close_season(%1$L, %1$L)', 'lb_unwatch(%L)']) f,
 	lbt.error('SELECT ' || format(f, 'ok')) e;
 SELECT lb_wait_ready(), lb_window_at('daily', '2026-04-09');
 SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND relation = (SELECT source FROM lb_board WHERE board = 'ok');
@@ -171,7 +171,7 @@ DROP SCHEMA hidden CASCADE;
 GRANT ALL ON t, f TO regress_lb_reader;
 SET ROLE regress_lb_reader;
 SELECT s, e.state, e.message FROM unnest(ARRAY[
-	'lb_create_board(''x'', ''t'')', 'lb_drop_board(''t'')', 'lb_rebuild(''t'')',
+	'lb_create_board(''x'', ''t'')', 'lb_drop_board(''t'')', 'lb_set_offline(''t'', NULL)', 'lb_rebuild(''t'')',
 	'lb_rebuild()', 'lb_verify(''t'')', 'lb_verify(''f:abc'')', 'lb_verify()',
 	'lb_stat_reset()', 'lb_create_tables()', 'lb_wait_ready()']) s,
 	lbt.error('SELECT ' || s) e;

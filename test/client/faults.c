@@ -299,7 +299,7 @@ static const Step steps[] = {
 			"INSERT INTO made SELECT i, i % 5, 'a' FROM generate_series(1, 30) AS i",
 			"SELECT lb_create_board('made', 'made', rank_by => 'score', keeps => 'counts')",
 			"SELECT lb_rank_of_score(2, 'made') = (SELECT rank(2) WITHIN GROUP (ORDER BY score) FROM made)",
-			"UPDATE made SET score = score + 1",
+			"UPDATE made SET score = score + 1", "SELECT lb_set_offline('made', 'query')",
 			"SELECT lb_rank_of_score(2, 'made') = (SELECT rank(2) WITHIN GROUP (ORDER BY score) FROM made)",
 		"SELECT lb_drop_board('made')", "DROP TABLE made"},
 	"DROP TABLE IF EXISTS made; DELETE FROM lb_board WHERE board = 'made'"},

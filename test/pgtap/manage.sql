@@ -1,6 +1,6 @@
 /* Creating and dropping boards, and what is refused. */
 \ir lib/setup.psql
-SELECT plan(74);
+SELECT plan(77);
 
 CREATE TABLE lbt_manage (
 	player_id bigint PRIMARY KEY,
@@ -91,6 +91,10 @@ FROM (VALUES
 	 '42804|0A000', '"a"'),
 	('SELECT lb_create_board(''lbt_m'', ''lbt_manage'', method => ''best'')',
 	 '22023', 'best'),
+	('SELECT lb_create_board(''lbt_m'', ''lbt_manage'', offline => ''wait'')',
+	 '22023', 'wait'),
+	('SELECT lb_set_offline(NULL, ''error'')', '22004', 'board'),
+	('SELECT lb_set_offline(''lbt_nobody'', NULL)', '42704', 'lbt_nobody'),
 	('SELECT lb_create_board(''lbt_m'', ''lb_stat_board'')', '.....',
 	 'lb_stat_board'),
 	('SELECT lb_drop_board(''lbt_nobody'')', '.....', 'lbt_nobody'),
@@ -119,11 +123,11 @@ SELECT pg_temp.error_is($$SELECT lb_rank(1, 'Größe "x"')$$, '.....',
 
 /* Renamed columns are followed. */
 SELECT lb_create_board('lbt_m', 'lbt_manage', rank_by => '"Odd ""Name", a DESC',
-	method => 'rank', ranked_if => 'ok');
+	method => 'rank', ranked_if => 'ok', offline => 'error');
 UPDATE lbt_manage SET ok = player_id > 1, a = 1;
 ALTER TABLE lbt_manage RENAME "Odd ""Name" TO "desc";
 ALTER TABLE lbt_manage RENAME ok TO "not";
-SELECT is((member, rank_by, ranked_if)::text, '(player_id,"""desc"" ASC, a DESC",not)',
+SELECT is((member, rank_by, ranked_if, offline)::text, '(player_id,"""desc"" ASC, a DESC",not,error)',
 	'renamed columns are recorded')
 FROM lb_board WHERE board = 'lbt_m';
 SELECT ok(lb_wait_ready('1 min'), 'the board is ready');
