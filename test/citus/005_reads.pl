@@ -90,6 +90,16 @@ my $table = sql(q{SELECT source FROM lb_board WHERE board ~ '^global_[0-9]+$' LI
 my $trigger = sql("SELECT quote_ident(tgname) FROM pg_trigger WHERE tgrelid = '$table'::regclass AND tgname ~ 'capture' LIMIT 1", $workers[1]);
 sql("ALTER TABLE $table DISABLE TRIGGER $trigger", $workers[1]);
 is(answers('global', $node, $error), $offline, 'a shard has no trigger');
+# What the board says of its reads is recorded on all nodes.
+sql(q{SELECT lb_set_offline('global', 'error')});
+is(answers('global', $_, ''), $offline, 'the board says error: ' . $_->name) for $node, @workers;
+fails_with($node, 'postgres', 'SELECT lb_rank(7)', '55000', qr/With "leaderboard\.enable_index" set to "off" reads run queries/, 'what the error says of it');
+is(answers('global', $node, 'SET leaderboard.enable_index = off;'), answers('plain', $node, ''), 'a session that wants the query');
+sql(q{SELECT lb_set_offline('global', 'query')});
+is(answers('global', $_, $error), answers('plain', $node, ''), 'the board says query: ' . $_->name) for $node, @workers;
+sql(q{SELECT lb_set_offline('global', NULL)});
+is(answers('global', $_, $error), $offline, 'it says nothing: ' . $_->name) for $node, @workers;
+fails_with($workers[0], 'postgres', q{SELECT lb_set_offline('global', 'error')}, '55000', qr/lb_set_offline\(\) does not work on a worker/, 'on a worker');
 sql("ALTER TABLE $table ENABLE ALWAYS TRIGGER $trigger", $workers[1]);
 sql('SELECT lb_rebuild()');
 is(sql('SELECT lb_wait_ready()'), 't', 'rebuilt');

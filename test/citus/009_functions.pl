@@ -41,6 +41,7 @@ my @calls = (
 	[ 'lb_drop_leaderboard', q{'laps'}, '55000', 'ok' ],
 	[ 'lb_create_board', q{'other', 'player_scores'}, '55000', 'ok' ],
 	[ 'lb_rebuild', q{'global'}, '55000', 'ok' ],
+	[ 'lb_set_offline', q{'global', NULL}, '55000', 'ok' ],
 	[ 'lb_drop_board', q{'other'}, '55000', 'ok' ],
 	[ 'lb_wait_ready', '', 'ok', 'ok' ],
 	[ 'lb_verify', '', 'ok', 'ok' ],
@@ -97,7 +98,7 @@ my @calls = (
 	[ 'lb_shard_set_ranked', q{'1', 0, 'global', true, true}, '40001', '40001' ],
 	[ 'lb_shard_forget', q{'1', 0, '{global}'}, '40001', '40001' ],
 	[ 'lb_shard_windows', q{'*'}, 'ok', 'ok' ],
-	[ 'lb_record_board', $record, 'ok', '55000' ],
+	[ 'lb_record_board', "$record, NULL", 'ok', '55000' ],
 	[ 'lb_record_settings', q{'kills', '{"op": "incr", "windows": [], "limits": []}'}, 'ok', '55000' ],
 	[ 'lb_record_closed', q{'kills', '{}', true}, 'ok', '55000' ],
 	[ 'lb_unrecord_board', q{'kills'}, 'ok', '55000' ]);

@@ -283,6 +283,7 @@ is_deeply([ map { $_->{board} } @got ], ['weekly:202615'], 'other boards are com
 	q{SELECT lb_rebuild('global')},
 	q{SELECT seen('global', NULL, '{200}')});
 is(scalar @got, 1, 'notified when the board is back');
+$node->safe_psql('postgres', 'DELETE FROM player_scores WHERE player_id = 500');
 
 # No session watches any more.
 $node->safe_psql('postgres', q{SELECT lb_unwatch('global')});

@@ -179,6 +179,7 @@ my %by_name = (
 	period => q{CAST('daily' AS pg_catalog.text)},
 	method => q{CAST('rank' AS pg_catalog.text)},
 	keeps => q{CAST('counts' AS pg_catalog.text)},
+	offline => q{CAST('query' AS pg_catalog.text)},
 	op => q{CAST('incr' AS pg_catalog.text)},
 	source => q{CAST('public.game' AS pg_catalog.regclass)},
 	action => q{CAST('flag' AS pg_catalog.text)},

@@ -97,7 +97,7 @@ my $calls = q{
 	lb_verify(); lb_verify_key(); lb_rebuild(); lb_estimate_memory(10); lb_estimate_memory_key(10, '{bigint}', '{bigint}'); lb_stat_reset();
 	lb_unwatch_member(1); lb_unwatch_member_key('2'); lb_unwatch('global'); lb_forget_player(3); lb_forget_player_key('4');
 	lb_leave(1, 'cup:2'); lb_leave_key('2', 'cup:2'); lb_drop_entry('cup:2');
-	lb_close_window('cup:1'); lb_drop_limit('fair'); lb_drop_board('made'); lb_drop_leaderboard('kills')};
+	lb_close_window('cup:1'); lb_drop_limit('fair'); lb_set_offline('made', 'error'); lb_drop_board('made'); lb_drop_leaderboard('kills')};
 for my $call ($calls =~ /(lb_\w+\(.*?\))(?=;|$)/gs)
 {
 	my ($rc, undef, $err) = $node->psql('every', "SELECT * FROM leaderboard.$call");
