@@ -161,7 +161,7 @@ sub boards
 		CREATE TABLE public.game (id int8 PRIMARY KEY, level int4, points int8, shown bool NOT NULL DEFAULT true);
 		ALTER TABLE public.game OWNER TO team;
 		SELECT FROM public.lb_create_board(CAST('game' AS text), CAST('public.game' AS regclass), CAST('id' AS text),
-			CAST('points DESC, level' AS text), CAST(NULL AS name), CAST('rank' AS text), CAST('shown' AS name), CAST('members' AS text));
+			CAST('points DESC, level' AS text), CAST(NULL AS name), CAST('rank' AS text), CAST('shown' AS name), CAST('members' AS text), CAST(NULL AS text));
 		INSERT INTO public.game SELECT i, i % 3, i / 2 FROM pg_catalog.generate_series(1, 50) i;
 		GRANT SELECT ON public.player_scores, public.player_score_windows TO player, team;
 		GRANT SELECT, INSERT, UPDATE, DELETE ON public.player_scores, public.player_score_windows TO dbo;
