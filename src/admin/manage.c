@@ -724,7 +724,12 @@ lb_set_offline(PG_FUNCTION_ARGS)
 	defn = lock_own_board(text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	distributed = !defn->counts && lb_serves(defn->source);
 	if (distributed)
+	{
 		lb_distributed->require_coordinator(defn, "lb_set_offline()");
+
+		/* As maintenance does, which records on other servers what is here. */
+		lb_window_lock_name(defn->name);
+	}
 	lb_record_offline(defn, offline);
 
 	/* Other servers that run the board's queries record it as well. */

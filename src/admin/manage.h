@@ -15,9 +15,9 @@
 /*
  * Make a board of a definition that has its name, source, method, what it
  * keeps, what its reads do while it is offline and the names of its columns:
- * check it, make its triggers, record it.
- * Locks the source in ShareRowExclusiveLock, to the end of the transaction.
- * Raises if the board cannot be made.
+ * check it, make its triggers, record it.  Locks the source in
+ * ShareRowExclusiveLock, to the end of the transaction.  Raises if the board
+ * cannot be made.
  */
 extern void lb_make_board(LbDefinition *defn);
 

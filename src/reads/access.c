@@ -66,6 +66,7 @@ offline_error(const LbDefinition *defn, const char *reason)
 			 offline_hint(defn)));
 }
 
+/* lb_verify() runs no query: it reports. */
 static bool
 offline_is_error(const LbAccess *a)
 {

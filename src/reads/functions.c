@@ -593,7 +593,7 @@ lb_reads_init(void)
 							 NULL, NULL, NULL);
 	DefineCustomEnumVariable("leaderboard.offline",
 							 "Sets what a read does when its board is offline, or on a standby.",
-							 NULL,
+							 "A board for which lb_set_offline() has set something does that.",
 							 &lb_offline,
 							 LB_POLICY_QUERY, offline_options,
 							 PGC_USERSET, 0,
