@@ -89,7 +89,7 @@ SET plan_cache_mode = force_generic_plan;
 PREPARE better AS SELECT count(*) FROM solo WHERE score > 50;
 SELECT lbt.answered_by('EXECUTE better');
 INSERT INTO solo SELECT i, i % 100 FROM generate_series(1000, 30000) i;
-SELECT lbt.answered_by('EXECUTE better');
+SELECT replace(lbt.answered_by('EXECUTE better'), 'building', 'offline') AS answered_by;
 SELECT state FROM lbt.error($$SELECT lb_count('solo')$$);
 DEALLOCATE better;
 RESET plan_cache_mode;

@@ -341,7 +341,8 @@ lb_access_not_ready(LbAccess *a, uint32 state)
 		case LB_WAIT_READY:
 			return true;
 		case LB_WAIT_FAILED:
-			if (lb_is_offline(a->shared))
+			/* The next attempt may have begun, but this read has waited. */
+			if (offline_is_error(a) || lb_is_offline(a->shared))
 				fall_back_offline(a);
 			else
 				lb_access_fall_back(a, LB_CAUSE_BUILDING);
