@@ -36,6 +36,13 @@
 #endif
 
 /*
+ * Entries of an overlay that more are added to.  Adding some moves the others,
+ * or adds up their rows again, under the lock, and a long statement does so
+ * after each commit beside it.  With more, it gathers all anew, in sums.
+ */
+#define MAX_CAUGHT_UP (4 * LB_FEW_CORRECTIONS)
+
+/*
  * A read runs its query if it has gathered more than LB_FREE_CORRECTIONS and
  * one change for each LB_ROWS_PER_CORRECTION members.  A change costs 0.5 µs
  * to gather, load into sums and compare, or 1.6 µs to add to own changes; a
@@ -225,6 +232,7 @@ catch_up(LbAccess *a, const LbLiveBoard *board)
 	LbEntries	added;
 
 	if (!c->overlay.checked || c->overlay.ambiguous ||
+		c->overlay.nentries > MAX_CAUGHT_UP ||
 		!lb_gather_since(a, board, LB_FEW_CORRECTIONS))
 		return false;
 	if (c->changes.n > 0)
