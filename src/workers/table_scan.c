@@ -29,9 +29,6 @@
 #include "util/compat.h"
 #include "workers/table_scan_internal.h"
 
-/* Rows between two calls of poll. */
-#define POLL_ROWS 8192
-
 /* An entry of LbValues.by_value. */
 typedef struct ValueEntry
 {
@@ -141,6 +138,11 @@ lb_scan_rows(LbScan *s, LbDefinition *defn, Relation rel, TableScanDesc scan)
 		{
 			note_progress(s, &noted);
 			s->poll();
+			if (s->stop != NULL && pg_atomic_read_u32(s->stop) != 0)
+			{
+				s->no_key = true;
+				break;
+			}
 		}
 		old = MemoryContextSwitchTo(row_context);
 		state = lb_row_key(defn, slot, tuple + 1, &value, room);
@@ -148,6 +150,8 @@ lb_scan_rows(LbScan *s, LbDefinition *defn, Relation rel, TableScanDesc scan)
 		if (state == LB_NO_KEY)
 		{
 			s->no_key = true;
+			if (s->stop != NULL)
+				pg_atomic_write_u32(s->stop, 1);
 			break;
 		}
 		if (state != LB_NOT_RANKED && defn->family)

@@ -13,6 +13,9 @@
 #include "workers/table_scan.h"
 #include "workers/tally.h"
 
+/* Rows, or tuples of a worker's file, between two calls of poll. */
+#define POLL_ROWS 8192
+
 /* A scan of a source, over all its partitions. */
 typedef struct LbScan
 {
@@ -23,7 +26,10 @@ typedef struct LbScan
 	uint64		nrows;
 	pg_atomic_uint64 *progress; /* or NULL */
 	void		(*poll) (void);
-	bool		no_key;			/* a row has been met that no key can have */
+	bool		no_key;			/* a row has been met that no key can have, by
+								 * this process or, with stop, by another one */
+	pg_atomic_uint32 *stop;		/* of a parallel scan: not 0 when any process
+								 * has met one; or NULL */
 } LbScan;
 
 /*

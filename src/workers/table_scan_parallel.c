@@ -10,6 +10,10 @@
  * worker writes what it has counted to a file, which the build adds to its
  * sort.  That is as many tuples as there are keys, and not rows.
  *
+ * Each process yields as a build without workers does (worker.c).  A worker
+ * does so by an error, which ends the build.  So the build also yields while
+ * it only waits for its workers.  A row that no key can have stops them all.
+ *
  * Other boards sort all rows, which files would not make faster.
  *
  *-------------------------------------------------------------------------
@@ -23,13 +27,16 @@
 #include "storage/buffile.h"
 #include "storage/sharedfileset.h"
 #include "storage/spin.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 #include "boards/parts.h"
 #include "boards/resolve.h"
 #include "util/compat.h"
+#include "util/pause.h"
 #include "workers/table_scan_internal.h"
+#include "workers/worker.h"
 
 /* Of the table of contents; that of a table's scan follows. */
 #define KEY_JOB UINT64CONST(0x1b5ca90000000001)
@@ -50,7 +57,7 @@ typedef struct Job
 	/* Of all processes. */
 	slock_t		mutex;
 	int64		off_board;
-	bool		no_key;
+	pg_atomic_uint32 no_key;	/* LbScan.stop */
 
 	int			ntables;
 	Oid			tables[FLEXIBLE_ARRAY_MEMBER];
@@ -75,7 +82,6 @@ scan_tables(LbScan *s, LbDefinition *defn, Job *job, shm_toc *toc)
 	lb_tally_end(s->tally);
 	SpinLockAcquire(&job->mutex);
 	job->off_board += s->values->off_board;
-	job->no_key |= s->no_key;
 	SpinLockRelease(&job->mutex);
 }
 
@@ -111,10 +117,17 @@ file_name(char *name, Size size, int worker)
 	snprintf(name, size, "counts.%d", worker);
 }
 
+/* The worker is about to lock the tables; the build has locked the source. */
 static void
-check_interrupts(void)
+yield_for_tables(const Job *job)
 {
-	CHECK_FOR_INTERRUPTS();
+	int			n = job->ntables;
+	Oid		   *tables = MemoryContextAlloc(TopTransactionContext,
+											(n + 1) * sizeof(Oid));
+
+	tables[0] = job->source;
+	memcpy(tables + 1, job->tables, n * sizeof(Oid));
+	lb_yield_for(tables, n + 1);
 }
 
 /* A parallel worker's entry point. */
@@ -125,7 +138,7 @@ lb_scan_worker_main(dsm_segment *seg, shm_toc *toc)
 	LbValues	values = {0};
 	LbScan		s = {
 		.values = &values,.snapshot = GetActiveSnapshot(),
-		.progress = job->progress,.poll = check_interrupts
+		.progress = job->progress,.poll = lb_yield,.stop = &job->no_key
 	};
 	LbDefinition *defn;
 	Output		output;
@@ -148,6 +161,8 @@ lb_scan_worker_main(dsm_segment *seg, shm_toc *toc)
 	output.size = tuple_words(defn) * sizeof(int64);
 	s.tally = lb_tally_begin(defn->shape.width, job->memory, write_tuple,
 							 &output);
+	yield_for_tables(job);
+	lb_pause("scan");
 	scan_tables(&s, defn, job, toc);
 	BufFileExportFileSet(output.file);
 	BufFileClose(output.file);
@@ -168,6 +183,7 @@ read_file(LbScan *s, LbDefinition *defn, Job *job, int worker)
 	char		name[32];
 	BufFile    *file;
 	Size		got;
+	uint64		ntuples = 0;
 
 	file_name(name, sizeof(name), worker);
 	file = BufFileOpenFileSet(&job->files.fs, name, O_RDONLY, true);
@@ -176,7 +192,8 @@ read_file(LbScan *s, LbDefinition *defn, Job *job, int worker)
 	while ((got = LB_BUFFILE_READ(file, tuple, size)) == size)
 	{
 		lb_sort_add(s->sort, tuple);
-		CHECK_FOR_INTERRUPTS();
+		if (++ntuples % POLL_ROWS == 0)
+			s->poll();
 	}
 	if (got != 0)
 		ereport(ERROR,
@@ -244,7 +261,7 @@ lb_scan_parallel(LbScan *s, LbDefinition *defn, const Oid *tables, int ntables,
 		SharedFileSetInit(&job->files, pcxt->seg);
 	SpinLockInit(&job->mutex);
 	job->off_board = 0;
-	job->no_key = false;
+	pg_atomic_init_u32(&job->no_key, 0);
 	job->ntables = ntables;
 	memcpy(job->tables, tables, ntables * sizeof(Oid));
 	shm_toc_insert(pcxt->toc, KEY_JOB, job);
@@ -254,14 +271,16 @@ lb_scan_parallel(LbScan *s, LbDefinition *defn, const Oid *tables, int ntables,
 	if (pcxt->seg != NULL)
 		LaunchParallelWorkers(pcxt);
 	launched = pcxt->nworkers_launched;
+	s->stop = &job->no_key;
 	s->tally = lb_tally_begin(defn->shape.width, job->memory, lb_sort_counted,
 							  s->sort);
 	scan_tables(s, defn, job, pcxt->toc);
 	s->tally = NULL;
 	WaitForParallelWorkersToFinish(pcxt);
 	s->values->off_board = job->off_board;
-	s->no_key = job->no_key;
-	for (int i = 0; i < launched; i++)
+	s->no_key = pg_atomic_read_u32(&job->no_key) != 0;
+	s->stop = NULL;				/* it is in the segment */
+	for (int i = 0; i < launched && !s->no_key; i++)
 		read_file(s, defn, job, i);
 	DestroyParallelContext(pcxt);
 	ExitParallelMode();

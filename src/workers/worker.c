@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "access/parallel.h"
 #include "access/xlog.h"
 #include "catalog/pg_database.h"
 #include "miscadmin.h"
@@ -135,9 +136,11 @@ lb_yield(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("the %s yields to a command on the database or the table",
+						IsParallelWorker() ||
 						strcmp(MyBgworkerEntry->bgw_type, "leaderboard worker") == 0 ?
 						"build" : "maintenance")));
 }
+
 void
 lb_worker_settings(void)
 {

@@ -53,10 +53,11 @@ extern const LbWorkerKind *const *lb_worker_kinds(int *nkinds);
 extern void lb_worker_settings(void);
 
 /*
- * In a worker: yield to DROP DATABASE and CREATE DATABASE ... TEMPLATE, which
- * hold a lock on the database and wait a few seconds until its connections are
- * gone.  Raises 55006 if there is such a command, and when interrupted.  Tries
- * for the lock ten times a second at most, so it can be called often.
+ * In a worker, or a build's parallel one: yield to DROP DATABASE and CREATE
+ * DATABASE ... TEMPLATE, which hold a lock on the database and wait a few
+ * seconds until its connections are gone.  Raises 55006 if there is such a
+ * command, and when interrupted.  Tries for the lock ten times a second at
+ * most, so it can be called often.
  */
 extern void lb_yield(void);
 
