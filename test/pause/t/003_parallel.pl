@@ -1,0 +1,98 @@
+# Parallel workers of a build stop before they scan, and one of them is terminated, or the
+# build's own worker.  The build is tried again, and nothing is left of the first.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../../t";
+use LbStandby;
+use LbTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+# Each segment is a file.
+my $node = lb_node('primary', <<'END');
+autovacuum = off
+max_worker_processes = 24
+max_parallel_maintenance_workers = 2
+min_parallel_table_scan_size = 0
+dynamic_shared_memory_type = mmap
+leaderboard.maintenance_interval = 0
+END
+$node->start;
+$node->safe_psql('postgres', q{
+	CREATE EXTENSION leaderboard;
+	CREATE TABLE seen (score integer);
+	INSERT INTO seen SELECT g % 1000 FROM generate_series(1, 100000) g;
+	SELECT lb_create_board('seen', 'seen', keeps => 'counts')});
+
+my $idle = q{SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type IN ('leaderboard worker', 'parallel worker')};
+
+# What builds could leave.  The history of the changes takes a few hundred bytes more with
+# each of them, the index 20 kB.
+my $used = q{SELECT used FROM lb_stat_memory WHERE datname = 'postgres'};
+
+sub left
+{
+	my ($less_than) = @_;
+
+	$node->poll_query_until('postgres', $idle) or die 'a worker does not end';
+	my @segments = glob($node->data_dir . '/pg_dynshmem/*');
+	my @files = grep { -d } glob($node->data_dir . '/base/pgsql_tmp/*');
+
+	return join ', ', scalar(@segments) . ' segments', scalar(@files) . ' sets of files',
+	  $node->safe_psql('postgres', $used) < $less_than ? 'little memory' : 'much memory';
+}
+
+sub paused
+{
+	my ($n) = @_;
+
+	return $node->poll_query_until('postgres', qq{
+		SELECT count(*) = $n FROM pg_stat_activity WHERE backend_type = 'parallel worker' AND wait_event = 'advisory'});
+}
+
+boards_ready($node, 'postgres') or die 'the board is not ready';
+$node->safe_psql('postgres', 'SELECT lb_rebuild()');
+boards_ready($node, 'postgres');
+my $less_than = $node->safe_psql('postgres', $used) + 10000;
+my $before = left($less_than);
+my $holder = $node->background_psql('postgres', on_error_stop => 0, timeout => 60);
+
+for my $how (
+	[ 'a parallel worker', q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker' LIMIT 1} ],
+	[ 'all parallel workers', q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker'} ],
+	[ 'the build', q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'leaderboard worker'} ])
+{
+	my ($what, $pids) = @$how;
+	my $log = -s $node->logfile;
+
+	$holder->query('SELECT pg_advisory_lock(20260411)');
+	$node->safe_psql('postgres', q{ALTER DATABASE postgres SET leaderboard.pause_at = 'scan'});
+	$node->psql('postgres', q{SET statement_timeout = '1ms'; SELECT lb_rebuild()});
+	ok(paused(2), "$what: both parallel workers have stopped");
+	# Changes that come into the queue of the build.
+	$node->safe_psql('postgres', 'INSERT INTO seen SELECT g FROM generate_series(1, 10) g');
+	$node->safe_psql('postgres', 'ALTER DATABASE postgres RESET leaderboard.pause_at');
+	my @first = split /\n/, $node->safe_psql('postgres', $pids);
+
+	$node->safe_psql('postgres', "SELECT pg_terminate_backend($_)") for @first;
+	ok($node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM pg_stat_activity WHERE pid IN (' . join(', ', @first) . ')'),
+		"$what: terminated");
+	ok($node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE wait_event = 'advisory'}),
+		"$what: no worker waits");
+	$holder->query('SELECT pg_advisory_unlock(20260411)');
+	ok(boards_ready($node, 'postgres'), "$what: the board is ready");
+	is($node->safe_psql('postgres', q{SELECT lb_count('seen') = count(*) AND lb_rank_of_score(500, 'seen') = count(*) FILTER (WHERE score > 500) + 1 FROM seen}),
+		't', "$what: the board has the changes");
+	is(left($less_than), $before, "$what: nothing is left");
+	like(slurp_file($node->logfile, $log), qr/terminating .* due to administrator command/, "$what: in the log");
+	verified($what, $node);
+}
+$holder->quit;
+
+$node->stop;
+unlike(slurp_file($node->logfile), qr/PANIC|TRAP:|terminated by signal|did not hold|leak/, 'nothing bad in the log');
+done_testing();
