@@ -172,6 +172,12 @@ UPDATE keyed SET score = 150 WHERE id = 1;
 SELECT * FROM differences('parts', 'score IS NOT NULL', 'DESC', NULL,
 	'^lb_(count|count_between|rank_of_score|score_at_percentile|histogram)$', 'parts', 'id')
 UNION ALL SELECT * FROM differences('keyed', 'score IS NOT NULL', 'DESC', NULL, '^lb_(rank|player|top|around|count)$', 'keyed', 'id');
+-- A query finds the member's row, and the index its rank.
+SELECT lb_stat_reset();
+SELECT lb_rank(5, 'keyed'), lb_score(5, 'keyed'), lb_percentile(5, 'keyed'), lb_rank(1000, 'keyed');
+SELECT * FROM lb_ranks('{3,1000,1}', 'keyed');
+SELECT * FROM lb_around(5, 'keyed', 1);
+SELECT index_reads, query_reads FROM lb_stat('keyed');
 
 -- Plain SQL: aggregates, and the ranks of rows that an index of the table finds
 CREATE VIEW ranked AS SELECT player_id, score, level, rank() OVER s AS r, dense_rank() OVER s AS d, percent_rank() OVER s AS p,

@@ -473,26 +473,13 @@ bool
 lb_call_key(LbCall *call, int64 **key)
 {
 	LbQueryArgs args = query_args(call);
-	Datum		values[LB_MAX_KEY_COLUMNS];
-	int			nwords = 0;
-	LbDefinition defn;			/* a copy; it lasts through the statement */
+	int64	   *words = palloc(LB_MAX_KEY_WORDS * sizeof(int64));
+	bool		found;
+	bool		known;
 
-	*key = NULL;
-	lb_copy_defn(&defn, call->access.target.defn);
-	if (!lb_query_key(call->access.target.defn, &args, values))
-		return true;
-	*key = palloc(LB_MAX_KEY_WORDS * sizeof(int64));
-	for (int i = 0; i < lb_nkey_columns(&defn); i++)
-	{
-		const LbColumn *column = &defn.columns[i];
-		int64		words[LB_MAX_KEY_WORDS];
-		int			n = lb_encode(column, values[i], words);
-
-		if (!lb_append_words(*key, &nwords, words, n) ||
-			lb_is_negative_zero(column, values[i]))
-			return false;
-	}
-	return true;
+	known = lb_query_words(call->access.target.defn, &args, words, &found);
+	*key = found ? words : NULL;
+	return known;
 }
 
 static void
@@ -752,11 +739,8 @@ lb_call_unlock(LbCall *call, bool sure)
 static pg_noinline bool
 read_member_row(LbCall *call)
 {
-	if (!takes_type(call->function, LB_MEMBER_TYPE) ||
-		lb_read_member_row(call))
-		return true;
-	lb_access_fall_back(&call->access, LB_CAUSE_COUNTS);
-	return false;
+	return !takes_type(call->function, LB_MEMBER_TYPE) ||
+		lb_read_member_row(call);
 }
 
 bool

@@ -240,6 +240,7 @@ extern Datum lb_call_score_datum(const LbCall *call, int64 score);
 typedef struct LbMemberRows
 {
 	LbCall	   *call;
+	bool		by_query;		/* of a partitioned table */
 	bool		any;			/* the board can have rows; else none is read */
 	Datum		board_value;
 	Relation	table;
@@ -251,7 +252,8 @@ typedef struct LbMemberRows
  * Begin to read rows in the active snapshot.  The caller has begun access,
  * which has found that the user may read the table and that no policy hides
  * rows, and holds no lock of ours.  Returns false if only the query can tell.
- * Can raise what opening a table can raise, as does the end.
+ * Can raise what opening a table can raise, as does the end.  After the end
+ * call->access.query says again whether the query must be run.
  */
 extern bool lb_member_rows_begin(LbMemberRows *rows, LbCall *call);
 extern void lb_member_rows_end(LbMemberRows *rows);
@@ -267,7 +269,8 @@ extern bool lb_member_rows_read(LbMemberRows *rows, const Datum *member,
 
 /*
  * Read the row of the member that is the first operand, which is not null, and
- * set call->row_key.  All of the above in one.
+ * set call->row_key.  All of the above in one.  Returns false if the query must
+ * be run.
  */
 extern bool lb_read_member_row(LbCall *call);
 

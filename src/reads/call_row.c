@@ -7,6 +7,9 @@
  * them, and the member's row has the words that the board's index would have.
  * Row and counts are read in one snapshot.
  *
+ * Of a partitioned table a query finds the row: PostgreSQL knows in which
+ * partitions it can be.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -22,7 +25,13 @@
 #include "boards/board_value.h"
 #include "capture/trigger.h"
 #include "reads/call.h"
+#include "reads/query.h"
 #include "reads/text.h"
+
+/* The query's only operand, for its step LB_STEP_KEY. */
+static const LbQuery row_query = {
+	.operands = {{.type = LB_MEMBER_TYPE,.null = LB_NULL_NO_ROW}}
+};
 
 /* The values of the member's columns.  Returns false if no row has them. */
 static bool
@@ -68,6 +77,10 @@ lb_member_rows_begin(LbMemberRows *rows, LbCall *call)
 	LbDefinition *defn = call->access.target.defn;
 
 	rows->call = call;
+	rows->by_query = defn->relkind == RELKIND_PARTITIONED_TABLE;
+	rows->any = true;
+	if (rows->by_query)
+		return true;
 	if (defn->relkind != RELKIND_RELATION || !OidIsValid(defn->member_index))
 		return false;
 	rows->any = board_value(call, &rows->board_value);
@@ -83,11 +96,30 @@ lb_member_rows_begin(LbMemberRows *rows, LbCall *call)
 void
 lb_member_rows_end(LbMemberRows *rows)
 {
-	if (!rows->any)
+	if (rows->by_query)
+		lb_call_begin_again(rows->call);
+	if (rows->by_query || !rows->any)
 		return;
 	lb_fetch_end(&rows->fetch);
 	ExecDropSingleTupleTableSlot(rows->slot);
 	table_close(rows->table, NoLock);
+}
+
+/* Read the row of a member by a query. */
+static bool
+query_row(const LbMemberRows *rows, const Datum *member, int64 *key,
+		  bool *found)
+{
+	const LbTarget *target = &rows->call->access.target;
+	LbQueryArgs args = {
+		.query = &row_query,
+		.method = rows->call->method,
+		.own_types = true,
+		.params = member,
+		.value = target->has_value ? &target->value : NULL
+	};
+
+	return lb_query_words(target->defn, &args, key, found);
 }
 
 bool
@@ -101,6 +133,8 @@ lb_member_rows_read(LbMemberRows *rows, const Datum *member, int64 *key,
 	*found = false;
 	if (!rows->any)
 		return true;
+	if (rows->by_query)
+		return query_row(rows, member, key, found);
 	switch (lb_fetch_values(&rows->fetch, target->defn, member,
 							rows->board_value, rows->slot))
 	{
@@ -136,12 +170,16 @@ lb_read_member_row(LbCall *call)
 	bool		known;
 
 	call->row_key = NULL;
-	if (!lb_member_rows_begin(&rows, call))
-		return false;
-	known = !member_values(call, member) ||
-		lb_member_rows_read(&rows, member, key, &found);
+	known = lb_member_rows_begin(&rows, call);
+	if (known)
+	{
+		known = !member_values(call, member) ||
+			lb_member_rows_read(&rows, member, key, &found);
+		lb_member_rows_end(&rows);
+	}
 	if (known && found)
 		call->row_key = key;
-	lb_member_rows_end(&rows);
-	return known;
+	if (!known)
+		lb_access_fall_back(&call->access, LB_CAUSE_COUNTS);
+	return !call->access.query;
 }

@@ -437,23 +437,41 @@ run_query(const LbDefinition *defn, const LbQueryArgs *args,
 	lb_wrong_table(source);
 }
 
-bool
-lb_query_key(const LbDefinition *defn, LbQueryArgs *args, Datum *values)
+/* Make the words of a key of its columns' values. */
+static bool
+encode_key(const LbDefinition *defn, int64 *key)
 {
-	bool		found;
+	int			nwords = 0;
 
-	args->key = true;
-	SPI_connect();
-	found = run_query(defn, args, NULL, NULL) > 0;
-	for (int i = 0; found && i < SPI_tuptable->tupdesc->natts; i++)
+	for (int i = 0; i < lb_nindex_columns(defn); i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(SPI_tuptable->tupdesc, i);
+		const LbColumn *column = &defn->columns[i];
+		Datum		value = lb_row_datum(SPI_tuptable, 0, i + 1);
+		int64		words[LB_MAX_KEY_WORDS];
+		int			n = lb_encode(column, value, words);
 
-		values[i] = SPI_datumTransfer(lb_row_datum(SPI_tuptable, 0, i + 1),
-									  att->attbyval, att->attlen);
+		if (!lb_append_words(key, &nwords, words, n) ||
+			lb_is_negative_zero(column, value))
+			return false;
 	}
+	return true;
+}
+
+bool
+lb_query_words(const LbDefinition *defn, LbQueryArgs *args, int64 *key,
+			   bool *found)
+{
+	LbDefinition copy;			/* it lasts through the statement */
+	bool		known;
+
+	lb_copy_defn(&copy, defn);
+	args->key = true;
+	args->step = LB_STEP_KEY;
+	SPI_connect();
+	*found = run_query(defn, args, NULL, NULL) > 0;
+	known = !*found || encode_key(&copy, key);
 	SPI_finish();
-	return found;
+	return known;
 }
 
 /*

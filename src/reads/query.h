@@ -26,7 +26,7 @@ typedef struct LbQueryArgs
 	const Datum *params;		/* see lb_query_params() */
 	const bool *nulls;			/* of them, or NULL: none is null */
 	const LbValue *value;		/* of the family's board, or NULL */
-	bool		key;			/* for lb_query_key() */
+	bool		key;			/* for lb_query_words() */
 	LbQueryStep step;			/* LB_STEP_WHOLE, LB_STEP_TIES, LB_STEP_PAGE */
 	const LbStart *start;		/* with the last two */
 } LbQueryArgs;
@@ -47,13 +47,14 @@ extern uint64 lb_query_rows(const LbDefinition *defn, const LbQueryArgs *args,
 							Tuplestorestate *tupstore, TupleDesc tupdesc);
 
 /*
- * The lb_nkey_columns() columns of the key of the member that is the first
- * operand, in the current memory context: of a table whose rows another engine
- * keeps, and for a query that has LbQuery.given.  Returns false if the member
- * is not on the board.
+ * The words of the key of the member that is the first operand, as the board's
+ * index has it, LB_MAX_KEY_WORDS at most, by a query for its row.  If another
+ * engine keeps the table's rows, the query has LbQuery.given.  *found is
+ * whether the member is on the board.  Returns false if only the defining
+ * query can tell.
  */
-extern bool lb_query_key(const LbDefinition *defn, LbQueryArgs *args,
-						 Datum *values);
+extern bool lb_query_words(const LbDefinition *defn, LbQueryArgs *args,
+						   int64 *key, bool *found);
 
 /* Whether a query of this backend is under way. */
 extern bool lb_query_running(void);

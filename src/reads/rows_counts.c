@@ -81,10 +81,9 @@ lb_read_counted_ranks(LbCall *call, const LbMembers *members, LbRows *rows)
 	scores = MemoryContextAllocHuge(CurrentMemoryContext,
 									Max(1, members->n) * sizeof(Score));
 	if (!read_scores(call, members, scores))
-	{
 		lb_access_fall_back(&call->access, LB_CAUSE_COUNTS);
+	if (call->access.query)
 		return false;
-	}
 	lb_make_rows(rows, &call->access.target.defn->shape, members->n, LB_NO_TAIL);
 	if (!lb_access_lock(&call->access))
 		return false;

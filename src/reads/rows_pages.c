@@ -90,10 +90,7 @@ lb_find_around(LbCall *call, int64 radius, LbRows *rows)
 	int64		first;
 
 	if (!lb_read_member_row(call))
-	{
-		lb_access_fall_back(&call->access, LB_CAUSE_COUNTS);
 		return false;
-	}
 	if (call->row_key == NULL)
 		return lb_find_page(call, 0, 0, rows);
 	if (!find_place(call, &place))

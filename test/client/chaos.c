@@ -78,7 +78,7 @@ static const char *const tables[] = {
 };
 static const char *const boards[] = {
 	"plain", "worst", "dense", "fam", "*", "plain_counts", "dense_counts",
-	"fam_counts"
+	"fam_counts", "parts_counts"
 };
 
 static void fail(const char *fmt,...)

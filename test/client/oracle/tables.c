@@ -22,7 +22,7 @@ static const char *const realms[] = {
 	"7", "0", "-7", "2147483647", "-2147483648", "12345", NULL
 };
 
-#define NFIXED 8
+#define NFIXED 9
 #define NRANDOM 4
 
 static const Table fixed_tables[NFIXED] = {
@@ -158,6 +158,22 @@ static const Table fixed_tables[NFIXED] = {
 		.flag = "fine",
 		.flagged = true,
 		.values = realms,
+	},
+	{
+		.name = "o_parts",
+		.board = "parts_counts",
+		.method = "rank",
+		.members = {{.name = "member",.type_name = "smallint"}},
+		.nmembers = 1,
+		.score = {.name = "score",.type_name = "integer",.descending = true},
+		.ties = {{.name = "at",.type_name = "timestamp"}},
+		.nties = 1,
+		.ties_unranked = true,
+		.group = {.name = "realm",.type_name = "integer"},
+		.flag = "fine",
+		.flagged = true,
+		.values = realms,
+		.counts = true,
 	},
 };
 
