@@ -76,7 +76,6 @@ if [ "$big" -gt 0 ]; then
 	large_build=$(rebuild large)
 	say "comparing with GROUP BY"
 	is_grouping large large || die "the board does not count what GROUP BY counts"
-	sql -c 'DROP TABLE large'
 fi
 
 say "$size rows without a key"
@@ -116,6 +115,10 @@ declare -A text=(
 	[row]='SELECT score FROM bench WHERE player_id = {m}'
 	[rankofmany]="SELECT lb_rank_of_score({m} % 1000000, 'bench')"
 	[rankoffew]="SELECT lb_rank_of_score({m} % 1000000, 'few')"
+	[rankofall]="SELECT lb_rank_of_score({m} % 1000000, 'large')"
+	[page]="SELECT * FROM lb_top(20, 'bench', {m} - 1)"
+	[memberspage]="SELECT * FROM lb_top(20, 'other', {m} - 1)"
+	[plain]='SELECT player_id, score FROM bench ORDER BY score DESC, player_id LIMIT 20 OFFSET {m} - 1'
 	[percentile]="SELECT lb_score_at_percentile(90, 'bench')"
 )
 
@@ -150,6 +153,10 @@ crowd()
 say "ranks"
 turns "rank,row in_turns rank row" "rank2,row2 two_clients" \
 	"rankofmany,rankoffew in_turns rankofmany rankoffew" "percentile in_turns percentile"
+if [ "$big" -gt 0 ]; then
+	turns "rankofall,rankofsome in_turns rankofall rankoffew"
+	sql -c 'DROP TABLE large'
+fi
 say "updates"
 more_turns "counted updates bench" "untracked updates plain" "emptied updates empty" \
 	"kept updates other"
@@ -160,6 +167,12 @@ say "memory after random updates"
 random_updates bench
 sql -c 'VACUUM bench'
 churned_bytes=$(bytes_per_score bench)
+say "pages"
+sql -c 'CREATE INDEX bench_page ON bench (score DESC, player_id)' -c 'VACUUM ANALYZE bench'
+prewarm bench bench_page
+turns "page,memberspage,plain in_turns page memberspage plain"
+middle_ms=$(PGOPTIONS='-c leaderboard.enable_planner=off' median_ms "SELECT player_id, score FROM bench
+	ORDER BY score DESC, player_id LIMIT 20 OFFSET $((size / 2))")
 verify
 
 # value_row MEASURE VALUE UNIT BAR
@@ -183,6 +196,12 @@ fi
 ratio_row "\`lb_rank\` of a member, against the row by its primary key" rank row "/s" 0.85
 ratio_row "the same by two clients" rank2 row2 "/s" 0.85
 ratio_row "\`lb_rank_of_score\` among $(number "$size") rows, against 10,000" rankofmany rankoffew "/s" 0.9
+if [ "$big" -gt 0 ]; then
+	ratio_row "\`lb_rank_of_score\` among $(number "$big") rows, against 10,000" rankofall rankofsome "/s" 0.9
+fi
+ratio_row "\`lb_top\`: 20 rows at a random place, with a B-tree, against a board of members" page memberspage "/s"
+ratio_row "\`ORDER BY … OFFSET\`: the same rows, against that" plain memberspage "/s"
+row "20 rows in the middle by the B-tree alone" "" "$(number "$(quotient 1000 "$middle_ms")") /s" "" "" ""
 row "\`lb_score_at_percentile\`" "$(number "$(median_series percentile)") /s" "" "" "" ""
 ratio_row "updates, against a trigger that does nothing" counted emptied "/s" 0.96
 ratio_row "updates, against a board of members" counted kept "/s" 1
