@@ -15,6 +15,9 @@
 #include "access/genam.h"
 #include "access/relscan.h"
 #include "access/tableam.h"
+#if PG_VERSION_NUM >= 180000
+#include "commands/explain_format.h"
+#endif
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "utils/datum.h"
