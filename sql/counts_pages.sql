@@ -126,6 +126,13 @@ UPDATE page SET score = score + 1000 WHERE id % 2 = 0;
 DELETE FROM page WHERE id % 7 = 0;
 FETCH 2 FROM c;
 FETCH BACKWARD ALL FROM c;
+-- As PostgreSQL's own scans: a cursor goes back if it is not told otherwise, and its index stays.
+DECLARE d CURSOR FOR SELECT id FROM page ORDER BY score DESC, id LIMIT 3 OFFSET 3000;
+FETCH 3 FROM d;
+FETCH BACKWARD 2 FROM d;
+SAVEPOINT d;
+DROP INDEX score_id;
+ROLLBACK TO d;
 -- Own changes, in the functions too
 UPDATE few SET score = score + 2 WHERE id % 2 = 0;
 DELETE FROM few WHERE id % 7 = 0;
@@ -158,8 +165,52 @@ DROP INDEX score_id;
 SELECT p.* FROM page('SELECT id FROM page WHERE score IS NOT NULL ORDER BY score DESC, id LIMIT 7 OFFSET 3000') p;
 SELECT * FROM lb_verify();
 DROP VIEW wrong;
-DROP FUNCTION page, rows_read;
 DROP TABLE page, few;
+
+-- Many rows of one score: what ties before a page is only counted.
+CREATE TABLE tied (id bigint PRIMARY KEY, score integer NOT NULL);
+INSERT INTO tied SELECT i, CASE WHEN i % 10 = 0 THEN i % 700 - 350 ELSE 0 END FROM generate_series(1, 20000) i;
+CREATE INDEX tied_page ON tied (score DESC, id);
+SELECT lb_create_board('tied', 'tied', 'id', keeps => 'counts');
+SELECT lb_wait_ready();
+VACUUM ANALYZE tied;
+SELECT q, p.* FROM unnest(ARRAY['SELECT id FROM tied ORDER BY score DESC, id LIMIT 5 OFFSET 1500',
+	'SELECT id FROM tied ORDER BY score DESC, id LIMIT 5 OFFSET 18000',
+	'SELECT id FROM tied ORDER BY score, id DESC LIMIT 5 OFFSET 17000',
+	'SELECT id FROM tied WHERE score >= 0 ORDER BY score DESC, id LIMIT 5 OFFSET 16000']) WITH ORDINALITY q (q, o), page(q) p ORDER BY o;
+UPDATE tied SET score = 0 WHERE id % 30 = 0;
+DELETE FROM tied WHERE id % 9 = 0;
+SELECT p.* FROM page('SELECT id FROM tied ORDER BY score DESC, id LIMIT 5 OFFSET 14000') p;
+SELECT * FROM lb_top(2, 'tied', 14000);
+SELECT * FROM lb_around(15001, 'tied', 1);
+SET leaderboard.enable_index = off;
+SELECT * FROM lb_top(2, 'tied', 14000);
+SELECT * FROM lb_around(15001, 'tied', 1);
+RESET leaderboard.enable_index;
+-- A board of members needs no index, so it goes before.
+SELECT lb_create_board('members', 'tied', 'id');
+SELECT lb_wait_ready();
+EXPLAIN (COSTS OFF) SELECT id FROM tied ORDER BY score DESC, id LIMIT 5 OFFSET 14000;
+SELECT lb_drop_board('members');
+-- The index has another order of the type than the board.
+CREATE FUNCTION reversed(integer, integer) RETURNS integer LANGUAGE sql IMMUTABLE RETURN pg_catalog.btint4cmp($2, $1);
+CREATE OPERATOR #< (LEFTARG = integer, RIGHTARG = integer, FUNCTION = int4gt);
+CREATE OPERATOR #<= (LEFTARG = integer, RIGHTARG = integer, FUNCTION = int4ge);
+CREATE OPERATOR #> (LEFTARG = integer, RIGHTARG = integer, FUNCTION = int4lt);
+CREATE OPERATOR #>= (LEFTARG = integer, RIGHTARG = integer, FUNCTION = int4le);
+CREATE OPERATOR CLASS reversed FOR TYPE integer USING btree AS
+	OPERATOR 1 #<, OPERATOR 2 #<=, OPERATOR 3 =, OPERATOR 4 #>=, OPERATOR 5 #>, FUNCTION 1 reversed(integer, integer);
+DROP INDEX tied_page;
+CREATE INDEX ON tied (score reversed, id);
+VACUUM ANALYZE tied;
+SELECT p.* FROM page('SELECT id FROM tied ORDER BY score USING #<, id LIMIT 5 OFFSET 600') p;
+DROP FUNCTION page, rows_read;
+SELECT * FROM lb_verify();
+DROP TABLE tied;
+DROP OPERATOR FAMILY reversed USING btree;
+DROP OPERATOR #< (integer, integer), #<= (integer, integer), #> (integer, integer), #>= (integer, integer);
+DROP FUNCTION reversed;
+
 -- A table without a key has pages too.
 CREATE TABLE latency (ms integer NOT NULL, what text);
 INSERT INTO latency SELECT i % 500, 'w' || i FROM generate_series(1, 5000) i;

@@ -17,9 +17,9 @@
  *
  * Replaced versions are not kept one by one.  The xids that have made them
  * are, those that not all snapshots of this backend see: most often none or
- * one.  A read asks whether its snapshot sees them.  Of very many xids the
- * latest stands for all, and snapshots that do not certainly see it run the
- * query.
+ * one.  A read asks whether its snapshot sees them.  For very many xids all
+ * between the oldest and the newest stand: then a read runs its query while
+ * one of these is running in its snapshot.
  *
  * Where a snapshot sees two versions and the second is heap-only, an index
  * shows PostgreSQL only the first: what the query returns then depends on its
@@ -50,13 +50,15 @@
 
 static TransactionId xids[LB_UNSEEN_XIDS];	/* that have made them */
 static int	nxids = 0;			/* more than there is room for: not all */
-static TransactionId newest;	/* the latest of them */
+static TransactionId oldest;	/* the earliest and ... */
+static TransactionId newest;	/* ... the latest of all */
 static CommandId first_command; /* the lowest that has replaced one */
 
 static void
 add_xid(TransactionId xid)
 {
 	newest = nxids > 0 && TransactionIdFollows(newest, xid) ? newest : xid;
+	oldest = nxids > 0 && TransactionIdPrecedes(oldest, xid) ? oldest : xid;
 	for (int i = 0; i < Min(nxids, LB_UNSEEN_XIDS); i++)
 	{
 		if (TransactionIdEquals(xids[i], xid))
@@ -88,6 +90,28 @@ lb_unseen_note(HeapTuple old)
 	add_xid(xid);
 }
 
+static bool
+has_between(const TransactionId *running, uint32 n)
+{
+	for (uint32 i = 0; i < n; i++)
+	{
+		if (TransactionIdFollowsOrEquals(running[i], oldest) &&
+			TransactionIdPrecedesOrEquals(running[i], newest))
+			return true;
+	}
+	return false;
+}
+
+/* Whether a snapshot certainly sees all xids from the oldest to the newest. */
+static bool
+sees_all_between(Snapshot snapshot)
+{
+	return TransactionIdPrecedes(newest, snapshot->xmax) &&
+		!snapshot->suboverflowed &&
+		!has_between(snapshot->xip, snapshot->xcnt) &&
+		!has_between(snapshot->subxip, snapshot->subxcnt);
+}
+
 bool
 lb_unseen_by(Snapshot snapshot)
 {
@@ -99,7 +123,7 @@ lb_unseen_by(Snapshot snapshot)
 		if (XidInMVCCSnapshot(xids[i], snapshot))
 			return true;
 	}
-	return nxids > LB_UNSEEN_XIDS;
+	return nxids > LB_UNSEEN_XIDS && !sees_all_between(snapshot);
 }
 
 void

@@ -306,15 +306,19 @@ lb_add_page_path(PlannerInfo *root, RelOptInfo *final,
 		return;
 	for (int i = 0; i < source.ndefns; i++)
 	{
-		if (!lb_has_members(source.defns[i]))
-		{
-			if (lb_add_page_index_path(&source, source.defns[i], limit, final))
-				return;
-		}
-		else if (match_board(&match, &source, source.defns[i]))
+		if (lb_has_members(source.defns[i]) &&
+			match_board(&match, &source, source.defns[i]))
 		{
 			add_path_for(&match, limit, final);
 			return;
 		}
+	}
+
+	/* Then those that need an index of the table. */
+	for (int i = 0; i < source.ndefns; i++)
+	{
+		if (!lb_has_members(source.defns[i]) &&
+			lb_add_page_index_path(&source, source.defns[i], limit, final))
+			return;
 	}
 }

@@ -18,7 +18,9 @@
 
 #include <math.h>
 
+#include "access/sysattr.h"
 #include "catalog/pg_am.h"
+#include "executor/executor.h"
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/cost.h"
@@ -28,6 +30,7 @@
 #include "parser/parse_coerce.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
+#include "utils/typcache.h"
 
 #include "planner/answer.h"
 #include "planner/member_index.h"
@@ -54,7 +57,7 @@ typedef struct Match
  * ----------------------------------------------------------------
  */
 
-/* Whether a column of an index is that of the board, compared as usual. */
+/* Whether a column of an index is that of the board, in its type's own order. */
 static bool
 is_column(const IndexOptInfo *index, int i, const LbColumn *column)
 {
@@ -62,8 +65,8 @@ is_column(const IndexOptInfo *index, int i, const LbColumn *column)
 
 	return index->indexkeys[i] == column->attno &&
 		IsBinaryCoercible(column->type->oid, type) &&
-		OidIsValid(get_opfamily_member(index->opfamily[i], type, type,
-									   BTLessEqualStrategyNumber));
+		index->opfamily[i] ==
+		lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
 }
 
 /*
@@ -124,7 +127,9 @@ match_board(Match *match, const LbSource *source, LbDefinition *defn)
 		return false;
 
 	/* Without OFFSET the index alone does as well. */
-	if (checks || source->root->parse->limitOffset == NULL ||
+	if (source->root->parse->limitOffset == NULL)
+		return lb_miss(source, defn, LB_MISS_COST);
+	if (checks ||
 		source->root->parse->limitOption == LIMIT_OPTION_WITH_TIES)
 		return lb_miss(source, defn, LB_MISS_COUNTS);
 	if (!lb_sort_quals(source, defn, source->rel->baserestrictinfo,
@@ -161,6 +166,8 @@ plan_page_index(PlannerInfo *root, RelOptInfo *rel, struct CustomPath *path,
 	scan->scan.plan.targetlist = tlist;
 	scan->scan.scanrelid = linitial_int(list_nth(path->custom_private,
 												 PATH_RELID));
+	if (ExecSupportsBackwardScan(linitial(custom_plans)))
+		scan->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN;
 	scan->custom_plans = custom_plans;
 	scan->custom_private = list_nth(path->custom_private, PATH_PRIVATE);
 	scan->custom_exprs = list_nth(path->custom_private, PATH_EXPRS);
@@ -236,17 +243,39 @@ set_cost(const Match *match, const FinalPathExtraData *limit,
 		rows * (cpu_tuple_cost + target->cost.per_tuple);
 }
 
-/* As in page.c. */
+/*
+ * The number of rows that cost as much as the child: more may tie with the
+ * first one than do on average, and the number of the page's own may have been
+ * guessed.
+ */
 static int
-find_most(const Match *match, const FinalPathExtraData *limit,
-		  const Path *child)
+find_most(const Match *match, const Path *child)
 {
 	double		all = Max(match->source->rel->rows, 1.0);
 
-	if (limit->count_est >= 0)
-		return 0;
 	return (int) Min(PG_INT32_MAX,
 					 ceil(child->total_cost / cost_of_rows(match, all) * all));
+}
+
+/*
+ * Whether rows that tie with the first one satisfy the quals if that does, so
+ * that no look at them is needed.
+ */
+static bool
+ties_satisfy(const Match *match)
+{
+	const LbDefinition *defn = match->defn;
+	Bitmapset  *columns = NULL;
+	Bitmapset  *known;
+
+	pull_varattnos((Node *) extract_actual_clauses(match->source->rel->baserestrictinfo, false),
+				   match->source->rel->relid, &columns);
+	known = bms_make_singleton(defn->columns[0].attno -
+							   FirstLowInvalidHeapAttributeNumber);
+	if (defn->family)
+		known = bms_add_member(known, lb_board_column(defn)->attno -
+							   FirstLowInvalidHeapAttributeNumber);
+	return bms_is_subset(columns, known);
 }
 
 bool
@@ -271,7 +300,8 @@ lb_add_page_index_path(const LbSource *source, LbDefinition *defn,
 	private = lappend(private,
 					  list_make5_int((int) match.index->indexoid, match.column,
 									 match.backward, match.reverse,
-									 find_most(&match, limit, child)));
+									 find_most(&match, child)));
+	private = lappend(private, ties_satisfy(&match) ? list_make1_int(true) : NIL);
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = final;
 	path->path.pathtarget = child->pathtarget;

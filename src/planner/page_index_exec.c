@@ -15,15 +15,19 @@
 #include "access/genam.h"
 #include "access/relscan.h"
 #include "access/tableam.h"
+#include "access/visibilitymap.h"
 #if PG_VERSION_NUM >= 180000
 #include "commands/explain_format.h"
 #endif
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/tuplestore.h"
 
 #include "planner/answer.h"
 #include "planner/page_index_exec.h"
@@ -46,16 +50,22 @@ typedef struct PageIndexNode
 	LbCond	   *conds;
 	LbPageLimit limit;
 	ExprState  *quals;
-	Oid			index;
+	bool		blind;			/* rows that tie with the first one satisfy
+								 * the quals */
+	Oid			indexid;
+	Relation	index;			/* NULL for EXPLAIN */
 	int			column;
 	bool		backward;
 	int			most;
+	bool		scrolls;		/* a cursor may go backward */
 
 	/* For a scan. */
 	MemoryContext context;		/* of what the index is read by */
 	Phase		phase;
 	LbStretch	stretch;
 	IndexScanDesc scan;			/* or NULL */
+	Tuplestorestate *rows;		/* of all of the page, for a cursor; or NULL */
+	TupleTableSlot *kept;		/* for one of these */
 	int64		skip;			/* rows to be left out, ... */
 	int64		left;			/* ... and then returned */
 } PageIndexNode;
@@ -100,6 +110,16 @@ find_first(const LbView *view, const LbStretch *stretch, First *first)
 	return true;
 }
 
+/* What a row costs of which the node sees only the index entry. */
+#define BLIND_COST 0.1
+
+static bool
+is_too_long(const PageIndexNode *node, const First *first)
+{
+	return first->rows + first->ties * (node->blind ? BLIND_COST : 1) >
+		node->most;
+}
+
 /*
  * Returns false if the node must run its child.  *any is whether there are
  * rows.
@@ -115,7 +135,7 @@ read_first(PageIndexNode *node, First *first, bool *any)
 	*any = find_first(&a->access.view, stretch, first);
 	if (*any && !stretch->all)
 		first->rows = Min(first->rows, stretch->max_rows);
-	if (*any && node->most > 0 && first->rows > node->most)
+	if (*any && is_too_long(node, first))
 	{
 		lb_answer_refuse_locked(a, LB_CAUSE_LIMIT);
 		return false;
@@ -156,16 +176,15 @@ begin_index(PageIndexNode *node, const LbDefinition *defn, const First *first)
 	int64		value = lb_directed(first->word, score->descending);
 	bool		upwards = score->descending == node->stretch.reverse;
 	ScanKeyData keys[2];
-	Relation	index = index_open(node->index, AccessShareLock);
 	MemoryContext old = MemoryContextSwitchTo(node->context);
 
 	if (node->column > 0)
-		init_key(&keys[0], index, 0, BTEqualStrategyNumber,
+		init_key(&keys[0], node->index, 0, BTEqualStrategyNumber,
 				 copy_board_value(node, defn));
-	init_key(&keys[node->column], index, node->column,
+	init_key(&keys[node->column], node->index, node->column,
 			 upwards ? BTGreaterEqualStrategyNumber : BTLessEqualStrategyNumber,
 			 score->type->decode(score, &value));
-	node->scan = LB_INDEX_BEGINSCAN(a->table, index,
+	node->scan = LB_INDEX_BEGINSCAN(a->table, node->index,
 									a->css.ss.ps.state->es_snapshot,
 									node->column + 1);
 	index_rescan(node->scan, keys, node->column + 1, NULL, 0);
@@ -177,13 +196,9 @@ begin_index(PageIndexNode *node, const LbDefinition *defn, const First *first)
 static void
 end_index(PageIndexNode *node)
 {
-	Relation	index;
-
 	if (node->scan == NULL)
 		return;
-	index = node->scan->indexRelation;
 	index_endscan(node->scan);
-	index_close(index, NoLock);
 	node->scan = NULL;
 	MemoryContextReset(node->context);
 }
@@ -241,6 +256,36 @@ begin_rows(PageIndexNode *node)
  * ----------------------------------------------------------------
  */
 
+static inline ScanDirection
+direction_of(const PageIndexNode *node)
+{
+	return node->backward ? BackwardScanDirection : ForwardScanDirection;
+}
+
+/*
+ * Leave out rows that tie with the first one, of which only the visibility
+ * matters, as an index-only scan finds it.
+ */
+static void
+skip_blindly(PageIndexNode *node)
+{
+	TupleTableSlot *slot = node->answer.css.ss.ss_ScanTupleSlot;
+	Buffer		map = InvalidBuffer;
+	ItemPointer tid;
+
+	while (node->skip > 0 &&
+		   (tid = index_getnext_tid(node->scan, direction_of(node))) != NULL)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (VM_ALL_VISIBLE(node->answer.table,
+						   ItemPointerGetBlockNumber(tid), &map) ||
+			index_fetch_heap(node->scan, slot))
+			node->skip--;
+	}
+	if (BufferIsValid(map))
+		ReleaseBuffer(map);
+}
+
 /* The next row of the page from the index, or NULL. */
 static TupleTableSlot *
 next_row(PageIndexNode *node)
@@ -249,10 +294,10 @@ next_row(PageIndexNode *node)
 	ExprContext *context = css->ss.ps.ps_ExprContext;
 	TupleTableSlot *slot = css->ss.ss_ScanTupleSlot;
 
+	if (node->blind)
+		skip_blindly(node);
 	while (node->left > 0 &&
-		   index_getnext_slot(node->scan, node->backward ?
-							  BackwardScanDirection : ForwardScanDirection,
-							  slot))
+		   index_getnext_slot(node->scan, direction_of(node), slot))
 	{
 		CHECK_FOR_INTERRUPTS();
 		ResetExprContext(context);
@@ -272,6 +317,32 @@ next_row(PageIndexNode *node)
 	return NULL;
 }
 
+/* The next row for a cursor that may go backward, or NULL. */
+static TupleTableSlot *
+next_kept_row(PageIndexNode *node)
+{
+	CustomScanState *css = &node->answer.css;
+	TupleTableSlot *slot = css->ss.ss_ScanTupleSlot;
+	bool		forward = ScanDirectionIsForward(css->ss.ps.state->es_direction);
+
+	if (node->rows == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(css->ss.ps.state->es_query_cxt);
+
+		node->rows = tuplestore_begin_heap(true, false, work_mem);
+		while (next_row(node) != NULL)
+			tuplestore_puttupleslot(node->rows, slot);
+		node->phase = IN_INDEX;
+		MemoryContextSwitchTo(old);
+	}
+	ResetExprContext(css->ss.ps.ps_ExprContext);
+	if (!tuplestore_gettupleslot(node->rows, forward, false, node->kept))
+		return NULL;
+	ExecCopySlot(slot, node->kept);
+	css->ss.ps.ps_ExprContext->ecxt_scantuple = slot;
+	return slot;
+}
+
 static TupleTableSlot *
 exec_page_index(CustomScanState *css)
 {
@@ -285,7 +356,7 @@ exec_page_index(CustomScanState *css)
 		case IN_CHILD:
 			return lb_answer_child(&node->answer);
 		case IN_INDEX:
-			slot = next_row(node);
+			slot = node->scrolls ? next_kept_row(node) : next_row(node);
 			if (slot == NULL || css->ss.ps.ps_ProjInfo == NULL)
 				return slot;
 			return ExecProject(css->ss.ps.ps_ProjInfo);
@@ -316,30 +387,48 @@ begin_page_index(CustomScanState *css, EState *estate, int eflags)
 	node->quals = ExecInitQual(list_nth(scan->custom_exprs, LB_START_QUALS),
 							   &css->ss.ps);
 	lb_limit_begin(&node->limit, &node->answer, LB_START_LIMIT);
-	node->index = (Oid) list_nth_int(order, LB_START_INDEX);
+	node->indexid = (Oid) list_nth_int(order, LB_START_INDEX);
+	if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY))
+		node->index = index_open(node->indexid, AccessShareLock);
 	node->column = list_nth_int(order, LB_START_COLUMN);
 	node->backward = list_nth_int(order, LB_START_BACKWARD);
 	node->stretch.reverse = list_nth_int(order, LB_START_REVERSE);
 	node->most = list_nth_int(order, LB_START_MOST);
+	node->blind = list_nth(scan->custom_private, LB_START_TIES) != NIL;
+	node->scrolls = (eflags & EXEC_FLAG_BACKWARD) != 0;
+	if (node->scrolls)
+		node->kept = ExecInitExtraTupleSlot(estate, RelationGetDescr(table),
+											&TTSOpsMinimalTuple);
 	node->context = AllocSetContextCreate(estate->es_query_cxt,
 										  "leaderboard page",
 										  ALLOCSET_SMALL_SIZES);
 }
 
 static void
+clear(PageIndexNode *node)
+{
+	end_index(node);
+	if (node->rows != NULL)
+		tuplestore_end(node->rows);
+	node->rows = NULL;
+	node->phase = BEFORE_START;
+}
+
+static void
 end_page_index(CustomScanState *css)
 {
-	end_index((PageIndexNode *) css);
+	PageIndexNode *node = (PageIndexNode *) css;
+
+	clear(node);
+	if (node->index != NULL)
+		index_close(node->index, NoLock);
 	lb_answer_end(css);
 }
 
 static void
 rescan_page_index(CustomScanState *css)
 {
-	PageIndexNode *node = (PageIndexNode *) css;
-
-	end_index(node);
-	node->phase = BEFORE_START;
+	clear((PageIndexNode *) css);
 	lb_answer_rescan(css);
 }
 
@@ -348,7 +437,8 @@ explain_page_index(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	PageIndexNode *node = (PageIndexNode *) css;
 
-	ExplainPropertyText("Index", get_rel_name(node->index), es);
+	ExplainPropertyText("Index", quote_identifier(get_rel_name(node->indexid)),
+						es);
 	if (node->stretch.reverse)
 		ExplainPropertyText("Order", "reverse", es);
 	lb_limit_explain(&node->limit, &node->answer, false, ancestors, es);

@@ -21,8 +21,7 @@ enum
 	LB_START_COLUMN,			/* its column that is the score, from 0 */
 	LB_START_BACKWARD,			/* it is read backward */
 	LB_START_REVERSE,			/* the page is in the board's order reversed */
-	LB_START_MOST				/* rows; the child is cheaper for more of them;
-								 * 0: never */
+	LB_START_MOST				/* rows; the child is cheaper for more */
 };
 
 /*
@@ -33,6 +32,8 @@ enum
 	LB_START_CONDS = LB_PRIVATE_FIRST,	/* in custom_private: lb_make_cond()
 										 * each */
 	LB_START_ORDER,
+	LB_START_TIES,				/* not empty: rows that tie with the first one
+								 * satisfy the quals as it does */
 	LB_START_COND_OPERANDS = LB_EXPRS_FIRST,	/* in custom_exprs */
 	LB_START_QUALS,				/* what the rows of the index must satisfy */
 	LB_START_LIMIT				/* lb_limit_exprs() */

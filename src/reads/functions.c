@@ -76,8 +76,7 @@
 	[LB_RANK] = \
 	"SELECT {page_rank}, " columns \
 	" FROM (SELECT {keys} {from} AND {from_start} ORDER BY {order}" \
-	" LIMIT {start_n} {+} {start_skip}) s" \
-	" ORDER BY {korder} OFFSET {start_skip}" \
+	" LIMIT {start_n} OFFSET {start_skip}) s ORDER BY {korder}" \
 }
 
 static void check_percentile(Datum value);

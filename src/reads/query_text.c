@@ -99,10 +99,10 @@ static const struct
 			"pg_catalog.dense_rank() OVER (ORDER BY k1 {dir})"
 	}},
 
-	/* The same on a page whose first key's rank is known. */
+	/* The same on a page whose first row's rank is known. */
 	{"page_rank", BY_METHOD, {
 			[LB_RANK] = "CASE WHEN {rankfn} {=} 1 THEN {start_rank}"
-			" ELSE {start_before} {+} {rankfn} END",
+			" ELSE ({start_before} {+} {start_skip}) {+} {rankfn} END",
 			[LB_DENSE_RANK] = "({start_rank} {-} 1) {+} {rankfn}"
 	}},
 
