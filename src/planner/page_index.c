@@ -57,7 +57,7 @@ typedef struct Match
  * ----------------------------------------------------------------
  */
 
-/* Whether a column of an index is that of the board, in its type's own order. */
+/* Whether a column of an index is that of the board, in its type's order. */
 static bool
 is_column(const IndexOptInfo *index, int i, const LbColumn *column)
 {

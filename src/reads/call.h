@@ -269,8 +269,8 @@ extern bool lb_member_rows_read(LbMemberRows *rows, const Datum *member,
 
 /*
  * Read the row of the member that is the first operand, which is not null, and
- * set call->row_key.  All of the above in one.  Returns false if the query must
- * be run.
+ * set call->row_key.  All of the above in one.  Returns false if the query
+ * must be run.
  */
 extern bool lb_read_member_row(LbCall *call);
 
