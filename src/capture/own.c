@@ -77,7 +77,8 @@ add_entry(LbChanges *changes, const LbXactChange *change)
 {
 	lb_make_entry(&changes->shape, lb_change_at(changes, changes->n++),
 				  changes->stride, lb_xact_old_key(change),
-				  lb_xact_new_key(change), lb_xact_rows(&changes->shape));
+				  lb_xact_new_key(change),
+				  lb_xact_rows(&changes->shape, change));
 }
 
 /*
@@ -231,7 +232,7 @@ add_new(LbXactBoard *board, LbOwnSums *own)
 		if (change != NULL &&
 			!lb_sums_add(own->sums, lb_xact_old_key(change),
 						 lb_xact_new_key(change),
-						 lb_xact_rows(&own->sums->shape)))
+						 lb_xact_rows(&own->sums->shape, change)))
 			return false;
 	}
 	return true;

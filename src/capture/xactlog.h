@@ -93,6 +93,9 @@ typedef struct LbXactDefn
 /*
  * A captured change: its old key, if it has one, and then its new key, if it
  * has one.  In memory it is as long as they are.
+ *
+ * With counts it has one of the two.  It is of one row, or of as many as the
+ * word behind the key says.
  */
 typedef struct LbXactChange
 {
@@ -100,15 +103,16 @@ typedef struct LbXactChange
 	CommandId	cid;
 	uint8		nold;			/* words of the old key; 0: there is none */
 	uint8		nnew;			/* likewise of the new one */
-	uint8		previous;		/* words of both keys of the change before it
-								 * in the piece; 0: this is the first */
+	uint8		nrows;			/* 1: a word for the number of rows; else 0 */
+	uint8		previous;		/* words behind the header of the change before
+								 * it in the piece; 0: this is the first */
 	int64		keys[FLEXIBLE_ARRAY_MEMBER];
 } LbXactChange;
 
 #define LB_XACT_CHANGE_WORDS (offsetof(LbXactChange, keys) / sizeof(int64))
 
 StaticAssertDecl(offsetof(LbXactChange, keys) % sizeof(int64) == 0 &&
-				 2 * LB_MAX_KEY_WORDS <= PG_UINT8_MAX,
+				 2 * LB_MAX_KEY_WORDS + 1 <= PG_UINT8_MAX,
 				 "changes consist of words, and a byte counts these");
 
 /*
@@ -171,6 +175,9 @@ typedef struct LbXactBoard
 	uint32		hash;			/* of the value */
 	int			stride;			/* of the longest key that was ever there */
 	int			nchanges;		/* of all pieces */
+	int			ncompacted;		/* of them, those that the last compaction
+								 * left, or fewer */
+	int			compact_at;		/* compact when there are so many */
 	struct LbPiece *first;
 	struct LbPiece *last;		/* none but the first is empty */
 	int			noff_board;
@@ -224,8 +231,9 @@ extern LbXactDefn *lb_xact_find_defn(const LbDefinition *defn);
 extern LbXactDefn *lb_xact_make_defn(LbDefinition *defn);
 
 /*
- * Append a change of one member on one board; old or new may be NULL.  Can
- * raise, but not if the list itself gets no memory: the changes are then
+ * Append a change of one member on one board; old or new may be NULL.  With
+ * counts it has one of the two, and is of one row.  Can raise, also when
+ * interrupted, but not if the list itself gets no memory: the changes are then
  * unknown.
  */
 extern void lb_xact_add_change(LbDefinition *defn, const LbValue *value,
@@ -273,7 +281,7 @@ lb_xact_change_at(const LbPiece *piece, int at)
 static inline int
 lb_xact_change_words(const LbXactChange *change)
 {
-	return LB_XACT_CHANGE_WORDS + change->nold + change->nnew;
+	return LB_XACT_CHANGE_WORDS + change->nold + change->nnew + change->nrows;
 }
 
 /* The last change of a board, which has at least one. */
@@ -296,10 +304,12 @@ lb_xact_new_key(const LbXactChange *change)
 	return change->nnew > 0 ? change->keys + change->nold : NULL;
 }
 
-/* The rows of a change, as an entry has them: with counts, it is of one. */
+/* The rows of a change, as an entry has them. */
 static inline int64
-lb_xact_rows(const LbShape *shape)
+lb_xact_rows(const LbShape *shape, const LbXactChange *change)
 {
+	if (change->nrows > 0)
+		return change->keys[change->nold + change->nnew];
 	return shape->counts ? 1 : 0;
 }
 
