@@ -9,6 +9,9 @@
  * trigger that updates a row of the same statement makes captures arrive out
  * of order.
  *
+ * With counts, a command changes many rows of the same key.  When the list has
+ * become long, these changes are added up.
+ *
  * Changes, TRUNCATEs and the operations of ddl.c have numbers, which ascend
  * within the transaction.  An aborted subtransaction is cut off at the number
  * with which it began.  A TRUNCATE voids the changes before its number.
