@@ -621,8 +621,10 @@ compact_changes(LbXactBoard *board)
 	int64	   *tuples;
 
 	/* Not in the transaction's memory: it goes with an error. */
-	tuples = palloc_extended((Size) Max(n, 1) * ntuple * sizeof(int64),
-							 MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
+	tuples = MemoryContextAllocExtended(CurrentMemoryContext,
+										(Size) Max(n, 1) * ntuple *
+										sizeof(int64),
+										MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
 	if (tuples != NULL && n > 0)
 	{
 		make_tuples(&tail, width, tuples);

@@ -104,8 +104,9 @@ typedef struct LbXactChange
 	uint8		nold;			/* words of the old key; 0: there is none */
 	uint8		nnew;			/* likewise of the new one */
 	uint8		nrows;			/* 1: a word for the number of rows; else 0 */
-	uint8		previous;		/* words behind the header of the change before
-								 * it in the piece; 0: this is the first */
+	uint8		previous;		/* words behind the header of the change
+								 * before it in the piece; 0: this is the
+								 * first */
 	int64		keys[FLEXIBLE_ARRAY_MEMBER];
 } LbXactChange;
 

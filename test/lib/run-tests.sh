@@ -164,7 +164,7 @@ build_fault_install()
 	as_server mkdir build-fault
 	as_server make -s -C build-fault -f ../tree/Makefile -j"$jobs" \
 		PG_CONFIG="$BIN/pg_config" with_llvm=no LB_FAULTS=1 \
-		COPT="-DUSE_ASSERT_CHECKING -DLB_PAUSE_POINTS" install
+		COPT="-DUSE_ASSERT_CHECKING -DLB_PAUSE_POINTS -DLB_COMPACT_MIN=3" install
 }
 
 prepare_fault_install()
