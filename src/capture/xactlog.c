@@ -49,11 +49,11 @@
 
 /*
  * With counts: the list of a board is compacted when it has so many changes
- * more than the last time (1.5 MB of them, which fit into the processor's
+ * more than the last time left (98 kB of them, which fit into the processor's
  * cache).  Tests set it lower.
  */
 #ifndef LB_COMPACT_MIN
-#define LB_COMPACT_MIN 65536
+#define LB_COMPACT_MIN 4096
 #endif
 
 /* Up to this many elements of a table are in one bucket. */
