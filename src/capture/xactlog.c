@@ -621,11 +621,11 @@ compact_changes(LbXactBoard *board)
 	int64	   *tuples;
 
 	/* Not in the transaction's memory: it goes with an error. */
+	Assert(n > 0);
 	tuples = MemoryContextAllocExtended(CurrentMemoryContext,
-										(Size) Max(n, 1) * ntuple *
-										sizeof(int64),
+										(Size) n * ntuple * sizeof(int64),
 										MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
-	if (tuples != NULL && n > 0)
+	if (tuples != NULL)
 	{
 		make_tuples(&tail, width, tuples);
 		lb_sort_words(tuples, n, ntuple);
@@ -633,9 +633,8 @@ compact_changes(LbXactBoard *board)
 		if (n < tail.n)
 			replace_tail(board, &tail, tuples, n);
 		board->ncompacted = board->nchanges;
-	}
-	if (tuples != NULL)
 		pfree(tuples);
+	}
 	schedule_compaction(board, n);
 }
 
