@@ -187,6 +187,12 @@ begin_index(PageIndexNode *node, const LbDefinition *defn, const First *first)
 	node->scan = LB_INDEX_BEGINSCAN(a->table, node->index,
 									a->css.ss.ps.state->es_snapshot,
 									node->column + 1);
+
+	/*
+	 * Then the index scan keeps its page pinned, so that VACUUM removes no
+	 * row of it before skip_blindly() has looked at the visibility map.
+	 */
+	node->scan->xs_want_itup = node->blind;
 	index_rescan(node->scan, keys, node->column + 1, NULL, 0);
 	MemoryContextSwitchTo(old);
 	node->skip = first->ties;
