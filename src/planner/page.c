@@ -162,30 +162,11 @@ match_board(Match *match, const LbSource *source, LbDefinition *defn)
  * ----------------------------------------------------------------
  */
 
-/* Lists of CustomPath.custom_private. */
-enum
-{
-	PATH_RELID,
-	PATH_PRIVATE,				/* of the scan, likewise: */
-	PATH_EXPRS
-};
-
 static Plan *
 plan_page(PlannerInfo *root, RelOptInfo *rel, struct CustomPath *path,
 		  List *tlist, List *clauses, List *custom_plans)
 {
-	CustomScan *scan = makeNode(CustomScan);
-
-	scan->scan.plan.targetlist = tlist;
-	scan->scan.scanrelid = linitial_int(list_nth(path->custom_private,
-												 PATH_RELID));
-	if (ExecSupportsBackwardScan(linitial(custom_plans)))
-		scan->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN;
-	scan->custom_plans = custom_plans;
-	scan->custom_private = list_nth(path->custom_private, PATH_PRIVATE);
-	scan->custom_exprs = list_nth(path->custom_private, PATH_EXPRS);
-	scan->methods = &lb_page_methods;
-	return (Plan *) scan;
+	return lb_plan_page(path, tlist, custom_plans, &lb_page_methods);
 }
 
 static const CustomPathMethods path_methods = {
@@ -249,7 +230,7 @@ add_path_for(const Match *match, const FinalPathExtraData *limit,
 {
 	const LbSource *source = match->source;
 	const Query *query = source->root->parse;
-	CustomPath *path = makeNode(CustomPath);
+	CustomPath *path;
 	Path	   *child = lb_cheapest_path(final);
 	List	   *exprs = lb_answer_exprs(&match->quals);
 	List	   *private = lb_answer_private(match->defn, &match->quals);
@@ -264,19 +245,9 @@ add_path_for(const Match *match, const FinalPathExtraData *limit,
 									 find_most(match, limit, child),
 									 (int) Min(PG_INT32_MAX, source->rel->rows)));
 	private = lappend(private, match->checks ? list_make1_int(true) : NIL);
-	path->path.pathtype = T_CustomScan;
-	path->path.parent = final;
-	path->path.pathtarget = child->pathtarget;
-	path->path.pathkeys = source->root->sort_pathkeys;
-	path->methods = &path_methods;
-	path->custom_paths = list_make1(child);
-	path->custom_private =
-		list_make3(list_make1_int(source->rel->relid), private, exprs);
+	path = lb_make_page_path(source, final, &path_methods, private, exprs);
 	set_cost(match, limit, path);
-	if (LB_CHEAPER(&path->path, child))
-		final->pathlist = list_make1(path);
-	else
-		(void) lb_miss(source, match->defn, LB_MISS_COST);
+	lb_take_page_path(source, match->defn, final, path);
 }
 
 

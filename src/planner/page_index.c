@@ -149,30 +149,11 @@ match_board(Match *match, const LbSource *source, LbDefinition *defn)
  * ----------------------------------------------------------------
  */
 
-/* Lists of CustomPath.custom_private. */
-enum
-{
-	PATH_RELID,
-	PATH_PRIVATE,				/* of the scan, likewise: */
-	PATH_EXPRS
-};
-
 static Plan *
 plan_page_index(PlannerInfo *root, RelOptInfo *rel, struct CustomPath *path,
 				List *tlist, List *clauses, List *custom_plans)
 {
-	CustomScan *scan = makeNode(CustomScan);
-
-	scan->scan.plan.targetlist = tlist;
-	scan->scan.scanrelid = linitial_int(list_nth(path->custom_private,
-												 PATH_RELID));
-	if (ExecSupportsBackwardScan(linitial(custom_plans)))
-		scan->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN;
-	scan->custom_plans = custom_plans;
-	scan->custom_private = list_nth(path->custom_private, PATH_PRIVATE);
-	scan->custom_exprs = list_nth(path->custom_private, PATH_EXPRS);
-	scan->methods = &lb_page_index_methods;
-	return (Plan *) scan;
+	return lb_plan_page(path, tlist, custom_plans, &lb_page_index_methods);
 }
 
 static const CustomPathMethods path_methods = {
@@ -290,7 +271,6 @@ lb_add_page_index_path(const LbSource *source, LbDefinition *defn,
 
 	if (!match_board(&match, source, defn))
 		return false;
-	path = makeNode(CustomPath);
 	exprs = lb_answer_exprs(&match.quals);
 	exprs = lappend(exprs, copyObject(match.quals.operands));
 	exprs = lappend(exprs, copyObject(extract_actual_clauses(source->rel->baserestrictinfo, false)));
@@ -302,18 +282,8 @@ lb_add_page_index_path(const LbSource *source, LbDefinition *defn,
 									 match.backward, match.reverse,
 									 find_most(&match, child)));
 	private = lappend(private, ties_satisfy(&match) ? list_make1_int(true) : NIL);
-	path->path.pathtype = T_CustomScan;
-	path->path.parent = final;
-	path->path.pathtarget = child->pathtarget;
-	path->path.pathkeys = source->root->sort_pathkeys;
-	path->methods = &path_methods;
-	path->custom_paths = list_make1(child);
-	path->custom_private =
-		list_make3(list_make1_int(source->rel->relid), private, exprs);
+	path = lb_make_page_path(source, final, &path_methods, private, exprs);
 	set_cost(&match, limit, path);
-	if (LB_CHEAPER(&path->path, child))
-		final->pathlist = list_make1(path);
-	else
-		(void) lb_miss(source, defn, LB_MISS_COST);
+	lb_take_page_path(source, defn, final, path);
 	return true;
 }

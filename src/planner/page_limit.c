@@ -17,6 +17,7 @@
 #include "commands/explain_format.h"
 #endif
 #include "executor/executor.h"
+#include "nodes/extensible.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
@@ -25,6 +26,7 @@
 
 #include "planner/columns.h"
 #include "planner/page_limit.h"
+#include "util/compat.h"
 
 /* The rows that a LIMIT leaves if it is a parameter. */
 #define GUESSED_ROWS 20
@@ -163,6 +165,62 @@ lb_limit_exprs(const Query *query)
 {
 	return list_make2(list_of(query->limitCount),
 					  list_of(query->limitOffset));
+}
+
+/* Lists of CustomPath.custom_private. */
+enum
+{
+	PATH_RELID,
+	PATH_PRIVATE,				/* of the scan, likewise: */
+	PATH_EXPRS
+};
+
+CustomPath *
+lb_make_page_path(const LbSource *source, const RelOptInfo *final,
+				  const CustomPathMethods *methods, List *private, List *exprs)
+{
+	CustomPath *path = makeNode(CustomPath);
+	Path	   *child = lb_cheapest_path(final);
+
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = unconstify(RelOptInfo *, final);
+	path->path.pathtarget = child->pathtarget;
+	path->path.pathkeys = source->root->sort_pathkeys;
+	path->methods = methods;
+	path->custom_paths = list_make1(child);
+	path->custom_private =
+		list_make3(list_make1_int(source->rel->relid), private, exprs);
+	return path;
+}
+
+void
+lb_take_page_path(const LbSource *source, const LbDefinition *defn,
+				  RelOptInfo *final, CustomPath *path)
+{
+	const Path *child = linitial(path->custom_paths);
+
+	if (LB_CHEAPER(&path->path, child))
+		final->pathlist = list_make1(path);
+	else
+		(void) lb_miss(source, defn, LB_MISS_COST);
+}
+
+Plan *
+lb_plan_page(const CustomPath *path, List *tlist, List *custom_plans,
+			 const CustomScanMethods *methods)
+{
+	CustomScan *scan = makeNode(CustomScan);
+
+	scan->scan.plan.targetlist = tlist;
+	scan->scan.scanrelid = linitial_int(list_nth(path->custom_private,
+												 PATH_RELID));
+	if (ExecSupportsBackwardScan(linitial(custom_plans)))
+		scan->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN;
+	scan->custom_plans = custom_plans;
+	scan->custom_private = list_nth(path->custom_private, PATH_PRIVATE);
+	scan->custom_exprs = list_nth(path->custom_private, PATH_EXPRS);
+	scan->methods = methods;
+	return (Plan *) scan;
 }
 
 

@@ -54,6 +54,28 @@ extern double lb_limit_rows(const FinalPathExtraData *limit, double rows);
  */
 extern List *lb_limit_exprs(const Query *query);
 
+/*
+ * A path for a node that takes the place of a Limit node, over the cheapest
+ * path of final: without its costs, and with the lists of the node's plan.
+ */
+extern CustomPath *lb_make_page_path(const LbSource *source,
+									 const RelOptInfo *final,
+									 const CustomPathMethods *methods,
+									 List *private, List *exprs);
+
+/*
+ * Once it has its costs: make it the only path of final if it is cheaper than
+ * the path below it.
+ */
+extern void lb_take_page_path(const LbSource *source,
+							  const LbDefinition *defn, RelOptInfo *final,
+							  CustomPath *path);
+
+/* For its PlanCustomPath. */
+extern Plan *lb_plan_page(const CustomPath *path, List *tlist,
+						  List *custom_plans,
+						  const CustomScanMethods *methods);
+
 /* LIMIT and OFFSET in a node. */
 typedef struct LbPageLimit
 {
