@@ -95,7 +95,7 @@ SELECT format(E'%s\n   %s %s / %s / %s', r, e.state, e.message, e.detail, e.hint
 FROM unnest(ARRAY['', ' ', ',', 'score,', 'score DESC,', ',score', 'score,,player_id',
 	'score DESCENDING', 'score ASC DESC', 'score score', 'score DESC NULLS LAST',
 	'score NULLS FIRST', 'score COLLATE "C"', 'score USING >', '-score', '+score',
-	'score + 1', 'score*2 DESC', '(score)', 'abs(score)', 'score::int', 't.score',
+	'score + 1', 'score*2 DESC', '(score) + 1', 'abs(score) * 2', 'score::int', 't.score',
 	'score.x', '1', '1 DESC', '''score''', '$1', 'NULL', 'score IS NULL',
 	'score BETWEEN 1 AND 2', 'NOT score', 'CASE score', 'random()', 'score; DROP TABLE t',
 	'score -- x', '-- x', 'score /* x */', '"score', '""', 'U&"score"', 'score[1]',

@@ -79,11 +79,12 @@ CREATE TABLE @extschema@.lb_board (
 	source		 regclass NOT NULL,
 	member		 text,
 	rank_by		 text NOT NULL,
-	board_column name,
+	board_column text,
 	method		 text NOT NULL,
-	ranked_if	 name,
+	ranked_if	 text,
 	keeps		 text DEFAULT 'members' NOT NULL,
 	offline		 text,
+	expressions	 name[],
 	CONSTRAINT lb_board_pkey PRIMARY KEY (board),
 	CONSTRAINT lb_board_id_key UNIQUE (id),
 	CONSTRAINT lb_board_board_check CHECK (
@@ -118,15 +119,17 @@ COMMENT ON COLUMN @extschema@.lb_board.source IS
 COMMENT ON COLUMN @extschema@.lb_board.member IS
 'list of the columns that identify a member; null if the board keeps counts and has none';
 COMMENT ON COLUMN @extschema@.lb_board.rank_by IS
-'ORDER BY list of columns; the first is the score, the others break ties';
+'ORDER BY list of columns and expressions; the first is the score, the others break ties';
 COMMENT ON COLUMN @extschema@.lb_board.board_column IS
-'column with one board for each of its values; null for a single board';
+'column or expression with one board for each of its values; null for a single board';
 COMMENT ON COLUMN @extschema@.lb_board.method IS
 'how ties on the score are ranked: row_number, rank or dense_rank';
 COMMENT ON COLUMN @extschema@.lb_board.ranked_if IS
-'boolean column that is true for the rows that are ranked; null if all are';
+'boolean column or condition that is true for the rows that are ranked; null if all are';
 COMMENT ON COLUMN @extschema@.lb_board.keeps IS
 'what the index keeps: members, or counts, the number of rows of each distinct score';
+COMMENT ON COLUMN @extschema@.lb_board.expressions IS
+'names of the statistics objects that keep the expressions, in the order of rank_by, board_column and ranked_if; null if there are none';
 COMMENT ON COLUMN @extschema@.lb_board.offline IS
 'what reads do while the board is offline: query, they run their query, or error; null if leaderboard.offline decides';
 
@@ -1795,18 +1798,18 @@ CREATE FUNCTION @extschema@.lb_create_board(
 	source regclass,
 	member text DEFAULT NULL,
 	rank_by text DEFAULT 'score DESC',
-	board_column name DEFAULT NULL,
+	board_column text DEFAULT NULL,
 	method text DEFAULT NULL,
-	ranked_if name DEFAULT NULL,
+	ranked_if text DEFAULT NULL,
 	keeps text DEFAULT 'members',
 	offline text DEFAULT NULL)
 RETURNS void
 AS 'MODULE_PATHNAME', 'lb_create_board'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
-COMMENT ON FUNCTION @extschema@.lb_create_board(text, regclass, text, text, name, text, name, text, text) IS
+COMMENT ON FUNCTION @extschema@.lb_create_board(text, regclass, text, text, text, text, text, text, text) IS
 'makes a board, or a family of boards, over a table; it keeps members, or counts of scores';
-REVOKE ALL ON FUNCTION @extschema@.lb_create_board(text, regclass, text, text, name, text, name, text, text) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION @extschema@.lb_create_board(text, regclass, text, text, name, text, name, text, text) TO pg_database_owner;
+REVOKE ALL ON FUNCTION @extschema@.lb_create_board(text, regclass, text, text, text, text, text, text, text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_create_board(text, regclass, text, text, text, text, text, text, text) TO pg_database_owner;
 
 CREATE FUNCTION @extschema@.lb_drop_board(
 	board text)
@@ -2217,17 +2220,17 @@ CREATE FUNCTION leaderboard_internal.lb_record_board(
 	source regclass,
 	member text,
 	rank_by text,
-	board_column name,
+	board_column text,
 	method text,
-	ranked_if name,
+	ranked_if text,
 	offline text)
 RETURNS void
 AS 'MODULE_PATHNAME', 'lb_record_board'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
-COMMENT ON FUNCTION leaderboard_internal.lb_record_board(text, regclass, text, text, name, text, name, text) IS
+COMMENT ON FUNCTION leaderboard_internal.lb_record_board(text, regclass, text, text, text, text, text, text) IS
 'records a board of a distributed table on another server than the coordinator';
-REVOKE ALL ON FUNCTION leaderboard_internal.lb_record_board(text, regclass, text, text, name, text, name, text) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION leaderboard_internal.lb_record_board(text, regclass, text, text, name, text, name, text) TO pg_database_owner;
+REVOKE ALL ON FUNCTION leaderboard_internal.lb_record_board(text, regclass, text, text, text, text, text, text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION leaderboard_internal.lb_record_board(text, regclass, text, text, text, text, text, text) TO pg_database_owner;
 
 CREATE FUNCTION leaderboard_internal.lb_unrecord_board(
 	board text)

@@ -25,12 +25,14 @@
 #include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
+#include "admin/expressions.h"
 #include "admin/manage.h"
 #include "admin/names.h"
 #include "admin/triggers.h"
@@ -38,6 +40,7 @@
 #include "boards/captured.h"
 #include "boards/catalog.h"
 #include "boards/distributed.h"
+#include "boards/expression.h"
 #include "boards/keys.h"
 #include "boards/lists.h"
 #include "boards/parts.h"
@@ -113,11 +116,15 @@ require_column(Relation rel, const char *name, Oid *type, int32 *typmod)
 static void
 type_error(const char *role, const LbColumn *column, Oid type, int32 typmod)
 {
+	const char *name = format_type_with_typemod(type, typmod);
+
 	ereport(ERROR,
 			(errcode(ERRCODE_DATATYPE_MISMATCH),
+			 column->expression == NULL ?
 			 errmsg("%s column \"%s\" is of unsupported type %s",
-					role, column->name,
-					format_type_with_typemod(type, typmod)),
+					role, column->name, name) :
+			 errmsg("%s expression %s is of unsupported type %s",
+					role, column->expression->text, name),
 			 errhint("%s", lb_type_hint(type, typmod, column->role))));
 }
 
@@ -250,7 +257,13 @@ check_columns(const LbDefinition *defn, Relation rel)
 		Oid			type;
 		int32		typmod;
 
-		require_column(rel, column.name, &type, &typmod);
+		if (column.expression == NULL)
+			require_column(rel, column.name, &type, &typmod);
+		else
+		{
+			type = exprType(column.expression->kept);
+			typmod = exprTypmod(column.expression->kept);
+		}
 		lb_set_column_type(&column, type, typmod);
 		if (column.type == NULL)
 			type_error(roles[column.role], &column, type, typmod);
@@ -258,8 +271,11 @@ check_columns(const LbDefinition *defn, Relation rel)
 			column.type->words == LB_TEXT)
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("cannot keep counts of %s column \"%s\"",
-							roles[column.role], column.name),
+					 errmsg("cannot keep counts of %s column %s",
+							roles[column.role],
+							column.expression == NULL ?
+							psprintf("\"%s\"", column.name) :
+							column.expression->text),
 					 errdetail("Texts cannot be counted."),
 					 errhint("Leave it out of rank_by, or let the board keep members.")));
 	}
@@ -274,9 +290,10 @@ index_hint(const LbDefinition *defn)
 	for (int i = 0; i < defn->nmember; i++)
 		appendStringInfo(&columns, "%s\"%s\"", i > 0 ? ", " : "",
 						 lb_member_columns(defn)[i].name);
-	if (defn->family)
+	if (defn->family && lb_board_column(defn)->expression == NULL)
 		appendStringInfo(&columns, ", \"%s\"", lb_board_column(defn)->name);
-	if (defn->nmember == 1 && !defn->family)
+	if (defn->nmember == 1 &&
+		(!defn->family || lb_board_column(defn)->expression != NULL))
 		return errhint("A unique index on %s alone is needed: immediate, valid, and not partial.",
 					   columns.data);
 	return errhint("A unique index on (%s) is needed: immediate, valid, and not partial.",
@@ -298,15 +315,15 @@ problem_hint(const LbDefinition *defn)
 
 /*
  * The values of lb_board that are made of columns' names, in this order:
- * member, rank_by, board_column, ranked_if.  A list that was recorded but
- * cannot be parsed is null.
+ * member, rank_by, board_column, ranked_if, expressions.  A list that was
+ * recorded but cannot be parsed is null.
  */
-#define NCOLUMN_VALUES 4
+#define NCOLUMN_VALUES 5
 
 static LbArg
 column_name(const LbColumn *column)
 {
-	return column == NULL ? lb_arg_null(NAMEOID) : lb_arg_name(column->name);
+	return lb_arg_text(column == NULL ? NULL : lb_recorded(column));
 }
 
 static void
@@ -314,10 +331,30 @@ column_values(const LbDefinition *defn, LbArg *args)
 {
 	args[0] = lb_arg_text(defn->nmember == 0 || lb_member_columns(defn)->name[0] == '\0' ? NULL :
 						  lb_format_member(lb_member_columns(defn), defn->nmember));
-	args[1] = lb_arg_text(lb_score_column(defn)->name[0] == '\0' ? NULL :
+	args[1] = lb_arg_text(lb_score_column(defn)->name[0] == '\0' &&
+						  lb_score_column(defn)->expression == NULL ? NULL :
 						  lb_format_rank_by(defn->columns, defn->nrank_by));
 	args[2] = column_name(lb_board_column(defn));
 	args[3] = column_name(lb_ranked_if_column(defn));
+	args[4] = lb_names_of_expressions(defn);
+}
+
+/* Raise 0A000 if the board must be made of columns. */
+static void
+check_expressions(const LbDefinition *defn)
+{
+	if (lb_windows_prefix(defn->name) >= 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("family \"%s\" cannot have expressions", defn->name),
+				 errdetail("Its boards can be windows, which are written to by the names of their columns."),
+				 errhint("Use another name, or columns.")));
+	if (lb_is_distributed_table(defn->source))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("a board of distributed table \"%s\" cannot have expressions",
+						get_rel_name(defn->source)),
+				 errhint("Use columns; a generated column can hold the value.")));
 }
 
 /*
@@ -352,6 +389,9 @@ lock_source(LbDefinition *defn)
 	 */
 	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 		list_free(find_all_inheritors(source, ShareRowExclusiveLock, NULL));
+	lb_analyze_expressions(defn, rel);
+	if (lb_has_expressions(defn))
+		check_expressions(defn);
 	check_columns(defn, rel);
 	relation_close(rel, NoLock);
 }
@@ -396,22 +436,23 @@ lock_name(const LbDefinition *defn)
  * lb_board.
  */
 static void
-record_board(const LbDefinition *defn, bool distributed)
+record_board(LbDefinition *defn, bool distributed)
 {
 	LbArg		args[NCOLUMN_VALUES + 5];
 
 	SPI_connect();
 	if (!distributed)
 		(void) lb_make_triggers(defn->source);
+	lb_keep_expressions(defn, lb_table_owner(defn->source));
 	column_values(defn, args);
-	args[4] = lb_arg_text(defn->name);
-	args[5] = lb_arg_regclass(defn->source);
-	args[6] = lb_arg_text(lb_method_names[defn->method]);
-	args[7] = lb_arg_text(lb_keeps_names[defn->counts]);
-	args[8] = lb_arg_text(lb_offline_name(defn->offline));
+	args[5] = lb_arg_text(defn->name);
+	args[6] = lb_arg_regclass(defn->source);
+	args[7] = lb_arg_text(lb_method_names[defn->method]);
+	args[8] = lb_arg_text(lb_keeps_names[defn->counts]);
+	args[9] = lb_arg_text(lb_offline_name(defn->offline));
 	skip_used_numbers();
-	(void) lb_own_exec_latest("INSERT INTO @.lb_board (member, rank_by, board_column, ranked_if, board, source, method, keeps, offline) "
-							  "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+	(void) lb_own_exec_latest("INSERT INTO @.lb_board (member, rank_by, board_column, ranked_if, expressions, board, source, method, keeps, offline) "
+							  "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
 							  lengthof(args), args);
 	SPI_finish();
 
@@ -462,7 +503,7 @@ is_new(Oid table)
 }
 
 LbDefinition *
-lb_record_defn(const LbDefinition *defn, bool distributed)
+lb_record_defn(LbDefinition *defn, bool distributed)
 {
 	lock_name(defn);
 	record_board(defn, distributed);
@@ -574,9 +615,9 @@ lb_take_definition(FunctionCallInfo fcinfo, LbDefinition *defn, bool recording)
 	else if (!defn->counts)
 		lb_add_member(defn, "player_id");
 	if (!PG_ARGISNULL(4))
-		lb_add_column(defn, LB_ROLE_BOARD, NameStr(*PG_GETARG_NAME(4)));
+		lb_add_board_column(defn, text_to_cstring(PG_GETARG_TEXT_PP(4)));
 	if (!PG_ARGISNULL(6))
-		lb_add_column(defn, LB_ROLE_RANKED_IF, NameStr(*PG_GETARG_NAME(6)));
+		lb_add_ranked_if(defn, text_to_cstring(PG_GETARG_TEXT_PP(6)));
 }
 
 Datum
@@ -659,6 +700,8 @@ lb_drop_board(PG_FUNCTION_ARGS)
 		list_free(find_all_inheritors(defn.source, ShareRowExclusiveLock,
 									  NULL));
 	}
+	if (exists)
+		lb_drop_expressions(&defn);
 	SPI_finish();
 	lb_unrecord_defn(&defn);
 	PG_RETURN_VOID();
@@ -784,15 +827,16 @@ lb_follow_rename(const LbDefinition *old)
 	for (int i = 0; i < defn.ncolumns; i++)
 		current_name(defn.columns[i].name, defn.source,
 					 defn.columns[i].attno);
+	(void) lb_refresh_expressions(&defn);
 
 	column_values(&defn, args);
-	args[4] = lb_arg_int4(defn.id);
+	args[5] = lb_arg_int4(defn.id);
 	SPI_connect();
 	skip_used_numbers();
 	lb_note_dropped(old);
 	if (lb_own_exec_latest("UPDATE @.lb_board SET id = DEFAULT, member = COALESCE($1, member), "
-						   "rank_by = COALESCE($2, rank_by), board_column = $3, ranked_if = $4 "
-						   "WHERE id OPERATOR(pg_catalog.=) $5",
+						   "rank_by = COALESCE($2, rank_by), board_column = $3, ranked_if = $4, expressions = $5 "
+						   "WHERE id OPERATOR(pg_catalog.=) $6",
 						   lengthof(args), args) != 1)
 		elog(ERROR, "board \"%s\" is not recorded", defn.name);
 	SPI_finish();

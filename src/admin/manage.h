@@ -35,7 +35,7 @@ extern void lb_take_definition(FunctionCallInfo fcinfo, LbDefinition *defn,
  * boards and windows to the end of the transaction; raises if it is taken, or
  * if the board can have no index.
  */
-extern LbDefinition *lb_record_defn(const LbDefinition *defn,
+extern LbDefinition *lb_record_defn(LbDefinition *defn,
 									bool distributed);
 
 /*

@@ -23,6 +23,7 @@
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
+#include "admin/expressions.h"
 #include "admin/manage.h"
 #include "admin/triggers.h"
 #include "boards/captured.h"
@@ -106,8 +107,9 @@ rebuild_error(const char *name, const char *reason)
 
 /*
  * Make or enable the capture triggers of a board's source, if some are missing
- * or do not fire.  Returns false if there was nothing to do.  No worker sees
- * the triggers before we commit; then the launcher starts the build.
+ * or do not fire, and objects that keep its expressions.  Returns false if
+ * there was nothing to do.  No worker sees the triggers before we commit; then
+ * the launcher starts the build.
  */
 static bool
 mend_triggers(const char *name)
@@ -120,7 +122,8 @@ mend_triggers(const char *name)
 	if (defn == NULL || lb_created_here(defn))
 		return false;
 	source = defn->source;
-	if (lb_is_captured(source) || lb_serves(source))
+	if ((lb_is_captured(source) && !lb_lacks_expressions(defn)) ||
+		lb_serves(source))
 		return false;
 	lb_require_owner(source);
 	LockRelationOid(source, ShareRowExclusiveLock);
@@ -131,10 +134,17 @@ mend_triggers(const char *name)
 	lb_require_owner(source);
 	if (get_rel_relkind(source) == RELKIND_PARTITIONED_TABLE)
 		list_free(find_all_inheritors(source, ShareRowExclusiveLock, NULL));
+	SPI_connect();
+	if (lb_mend_expressions(defn))
+		ereport(NOTICE,
+				(errmsg("objects that keep expressions of board \"%s\" were missing, and have been made again",
+						name)));
+	defn = lb_find_defn(name);
+	if (defn == NULL)
+		lb_board_not_found(name, NULL);
 	lb_resolve_defn(defn);
 	if (defn->problem != NULL)
 		rebuild_error(name, defn->problem);
-	SPI_connect();
 	if (lb_make_triggers(source))
 		ereport(NOTICE,
 				(errmsg("the capture triggers of table \"%s\" were missing or disabled, and have been put right",

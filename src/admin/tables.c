@@ -207,14 +207,14 @@ make_default_board(const DefaultTable *table, Oid relid)
 	strlcpy(defn.name, table->board, NAMEDATALEN);
 	defn.source = relid;
 	lb_add_rank_by(&defn, table->rank_by);
-	lb_add_column(&defn, LB_ROLE_MEMBER, "player_id");
+	lb_add_member(&defn, "player_id");
 	if (table->board_column != NULL)
-		lb_add_column(&defn, LB_ROLE_BOARD, table->board_column);
+		lb_add_board_column(&defn, table->board_column);
 	defn.method = LB_ROW_NUMBER;
 
 	/* A table that was there may lack the column. */
 	if (get_attnum(relid, "ranked") != InvalidAttrNumber)
-		lb_add_column(&defn, LB_ROLE_RANKED_IF, "ranked");
+		lb_add_ranked_if(&defn, "ranked");
 	lb_make_board(&defn);
 }
 

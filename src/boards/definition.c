@@ -14,18 +14,12 @@
 #include "postgres.h"
 
 #include "access/genam.h"
-#include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/namespace.h"
-#include "catalog/pg_type_d.h"
-#include "common/hashfn.h"
-#include "executor/tuptable.h"
-#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/datum.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -36,34 +30,12 @@
 #include "boards/cache.h"
 #include "boards/catalog.h"
 #include "boards/definition.h"
-#include "boards/lists.h"
+#include "boards/definition_internal.h"
+#include "boards/expression.h"
 #include "boards/row_cache.h"
 #include "boards/xact_end.h"
 #include "index/core.h"
 #include "util/compat.h"
-
-/* Columns of lb_board, as the install script has them. */
-enum
-{
-	Anum_lb_board_board = 1,
-	Anum_lb_board_id,
-	Anum_lb_board_source,
-	Anum_lb_board_member,
-	Anum_lb_board_rank_by,
-	Anum_lb_board_board_column,
-	Anum_lb_board_method,
-	Anum_lb_board_ranked_if,
-	Anum_lb_board_keeps,
-	Anum_lb_board_offline,
-	Natts_lb_board = Anum_lb_board_offline
-};
-
-const char *const lb_keeps_names[2] = {"members", "counts"};
-
-static const char *const offline_names[] = {
-	[LB_POLICY_QUERY] = "query",
-	[LB_POLICY_ERROR] = "error"
-};
 
 /* A definition in the cache; its columns follow it. */
 typedef struct CachedDefn
@@ -148,6 +120,19 @@ namespace_callback(Datum arg, int cacheid, uint32 hashvalue)
 	nchanges++;
 }
 
+/* What an expression calls may have another name, rights or properties. */
+static void
+function_callback(Datum arg, int cacheid, uint32 hashvalue)
+{
+	for (int i = 0; i < ndefns; i++)
+	{
+		if (!lb_has_expressions(defns[i]))
+			continue;
+		defns[i]->resolved = false;
+		nchanges++;
+	}
+}
+
 static void
 role_callback(Datum arg, int cacheid, uint32 hashvalue)
 {
@@ -167,6 +152,11 @@ free_cached(CachedDefn *list)
 			pfree(list->defn.source_name - strlen("ONLY "));
 		if (list->defn.parts != NULL)
 			pfree(list->defn.parts);
+		for (int i = 0; i < list->defn.ncolumns; i++)
+		{
+			if (list->defn.columns[i].expression != NULL)
+				lb_free_expression(list->defn.columns[i].expression);
+		}
 		pfree(list->row);
 		pfree(list);
 		list = next;
@@ -192,6 +182,7 @@ init(void)
 	lb_cache_register(invalidate, NULL);
 	lb_at_xact_end(free_retired);
 	CacheRegisterSyscacheCallback(NAMESPACEOID, namespace_callback, (Datum) 0);
+	CacheRegisterSyscacheCallback(PROCOID, function_callback, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, role_callback, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHOID, role_callback, (Datum) 0);
 
@@ -234,146 +225,9 @@ source_cmp(const void *a, const void *b)
 }
 
 bool
-lb_keeps_counts(const char *keeps)
+lb_is_cached_defn(const LbDefinition *defn)
 {
-	bool		counts = strcmp(keeps, lb_keeps_names[true]) == 0;
-
-	if (strcmp(keeps, lb_keeps_names[counts]) != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("a board cannot keep \"%s\"", keeps),
-				 errhint("It keeps \"members\", or \"counts\": the number of rows of each distinct score.")));
-	return counts;
-}
-
-const char *
-lb_offline_name(LbPolicy policy)
-{
-	return offline_names[policy];
-}
-
-/* The policy of that name, or none. */
-static LbPolicy
-find_policy(const char *offline)
-{
-	for (int p = 0; p < (int) lengthof(offline_names); p++)
-	{
-		if (offline_names[p] != NULL && strcmp(offline_names[p], offline) == 0)
-			return p;
-	}
-	return LB_POLICY_NONE;
-}
-
-LbPolicy
-lb_offline_from_text(const char *offline)
-{
-	LbPolicy	policy = find_policy(offline);
-
-	if (policy == LB_POLICY_NONE)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("invalid value for \"offline\": \"%s\"", offline),
-				 errhint("While a board is offline, its reads run their \"query\" or raise an \"error\"; null leaves that to \"leaderboard.offline\".")));
-	return policy;
-}
-
-void
-lb_add_column(LbDefinition *defn, LbRole role, const char *name)
-{
-	LbColumn   *column;
-
-	if (defn->columns == NULL)
-		defn->columns = palloc(LB_MAX_BOARD_COLUMNS * sizeof(LbColumn));
-	column = &defn->columns[defn->ncolumns++];
-	memset(column, 0, sizeof(LbColumn));
-	strlcpy(column->name, name, NAMEDATALEN);
-	column->role = role;
-	if (role == LB_ROLE_MEMBER)
-		defn->nmember++;
-	if (role == LB_ROLE_BOARD)
-		defn->family = true;
-	if (role == LB_ROLE_RANKED_IF)
-		defn->has_ranked_if = true;
-}
-
-static void
-parse_rank_by(LbDefinition *defn, const char *rank_by, LbListError *error)
-{
-	LbColumn	columns[LB_MAX_RANK_COLUMNS];
-
-	defn->nrank_by = lb_parse_rank_by(rank_by, columns, error);
-	for (int i = 0; i < defn->nrank_by; i++)
-	{
-		lb_add_column(defn, columns[i].role, columns[i].name);
-		defn->columns[i].descending = columns[i].descending;
-	}
-}
-
-void
-lb_add_rank_by(LbDefinition *defn, const char *rank_by)
-{
-	LbListError error;
-
-	parse_rank_by(defn, rank_by, &error);
-	if (defn->nrank_by == 0)
-		lb_raise_list_error(&error);
-}
-
-/*
- * The columns of rank_by.  Users may have written lb_board by hand.  A list
- * that cannot be parsed becomes a column without a name, which no table has:
- * it is a problem of that board, and must not fail a write to the board's
- * table.
- */
-static void
-read_rank_by(LbDefinition *defn, const char *rank_by)
-{
-	LbListError error;
-
-	parse_rank_by(defn, rank_by, &error);
-	if (defn->nrank_by == 0)
-		lb_add_column(defn, LB_ROLE_SCORE, "");
-	defn->nrank_by = defn->ncolumns;
-}
-
-/*
- * The columns of the member, which have the source's names.  Unless a list is
- * as it would be recorded, it may be the name of a column, without quotes.
- */
-static bool
-parse_member(LbDefinition *defn, const char *member, LbListError *error)
-{
-	LbColumn	columns[LB_MAX_MEMBER_COLUMNS];
-	int			n = lb_parse_member(member, columns, error);
-
-	if ((n == 0 || strcmp(lb_format_member(columns, n), member) != 0) &&
-		get_attnum(defn->source, member) != InvalidAttrNumber)
-	{
-		lb_add_column(defn, LB_ROLE_MEMBER, member);
-		return true;
-	}
-	for (int i = 0; i < n; i++)
-		lb_add_column(defn, LB_ROLE_MEMBER, columns[i].name);
-	return n > 0;
-}
-
-void
-lb_add_member(LbDefinition *defn, const char *member)
-{
-	LbListError error;
-
-	if (!parse_member(defn, member, &error))
-		lb_raise_list_error(&error);
-}
-
-/* The same of a row of lb_board, in which it may be wrong, as rank_by. */
-static void
-read_member(LbDefinition *defn, const char *member)
-{
-	LbListError error;
-
-	if (!parse_member(defn, member, &error))
-		lb_add_column(defn, LB_ROLE_MEMBER, "");
+	return GetMemoryChunkContext(unconstify(LbDefinition *, defn)) == defns_context;
 }
 
 void
@@ -384,80 +238,6 @@ lb_copy_defn(LbDefinition *copy, const LbDefinition *defn)
 	*copy = *defn;
 	copy->columns = palloc(size);
 	memcpy(copy->columns, defn->columns, size);
-}
-
-/*
- * A hash of what the keys of an index depend on.  A definition that was
- * changed by hand must not be taken for the one that its index was built by.
- */
-static uint32
-fingerprint(const LbDefinition *defn)
-{
-	StringInfoData buf;
-	uint32		hash;
-
-	initStringInfo(&buf);
-	appendStringInfo(&buf, "%u", defn->source);
-	if (defn->counts)
-		appendStringInfoString(&buf, "|counts");
-	for (int i = 0; i < defn->ncolumns; i++)
-		appendStringInfo(&buf, "|%d%d%s", defn->columns[i].role,
-						 defn->columns[i].descending, defn->columns[i].name);
-	hash = hash_bytes((const unsigned char *) buf.data, buf.len);
-	pfree(buf.data);
-	return hash;
-}
-
-/*
- * Fill in a definition from a row of lb_board, with its columns in the current
- * memory context.
- */
-static void
-read_row(LbDefinition *defn, HeapTuple tuple, TupleDesc desc, Oid lb_board)
-{
-	Datum		values[Natts_lb_board];
-	bool		nulls[Natts_lb_board];
-	char	   *string;
-
-	lb_row_values(tuple, desc, Natts_lb_board, values, nulls);
-#define VALUE(column) (values[Anum_lb_board_##column - 1])
-#define IS_NULL(column) (nulls[Anum_lb_board_##column - 1])
-#define NAME(column) (NameStr(*DatumGetName(VALUE(column))))
-	memset(defn, 0, sizeof(LbDefinition));
-	defn->catalog = lb_board;
-	string = TextDatumGetCString(VALUE(board));
-	strlcpy(defn->name, string, NAMEDATALEN);
-	pfree(string);
-	defn->id = DatumGetInt32(VALUE(id));
-	defn->source = DatumGetObjectId(VALUE(source));
-	string = TextDatumGetCString(VALUE(rank_by));
-	read_rank_by(defn, string);
-	pfree(string);
-	string = TextDatumGetCString(VALUE(keeps));
-	defn->counts = strcmp(string, lb_keeps_names[true]) == 0;
-	pfree(string);
-	if (!IS_NULL(member))
-		read_member(defn, TextDatumGetCString(VALUE(member)));
-	else if (!defn->counts)
-		lb_add_column(defn, LB_ROLE_MEMBER, "");
-	if (!IS_NULL(board_column))
-		lb_add_column(defn, LB_ROLE_BOARD, NAME(board_column));
-	if (!IS_NULL(ranked_if))
-		lb_add_column(defn, LB_ROLE_RANKED_IF, NAME(ranked_if));
-	string = TextDatumGetCString(VALUE(method));
-	if (!lb_find_method(string, &defn->method))
-		defn->method = LB_ROW_NUMBER;
-	pfree(string);
-	if (!IS_NULL(offline))
-	{
-		string = TextDatumGetCString(VALUE(offline));
-		defn->offline = find_policy(string);
-		pfree(string);
-	}
-#undef VALUE
-#undef IS_NULL
-#undef NAME
-	defn->fingerprint = fingerprint(defn);
 }
 
 /* The bytes of a row that do not change when it is written again unchanged. */
@@ -516,6 +296,20 @@ known_row(HeapTuple tuple, TupleDesc desc, Oid lb_board, int *next)
 	return defn;
 }
 
+static LbExpression *
+cache_expression(const LbExpression *expression)
+{
+	MemoryContext old;
+	LbExpression *copy;
+
+	if (expression == NULL)
+		return NULL;
+	old = MemoryContextSwitchTo(defns_context);
+	copy = lb_copy_expression(expression);
+	MemoryContextSwitchTo(old);
+	return copy;
+}
+
 /* Make a definition of a row, in the memory of the cache. */
 static LbDefinition *
 cache_row(HeapTuple tuple, TupleDesc desc, Oid lb_board)
@@ -526,12 +320,14 @@ cache_row(HeapTuple tuple, TupleDesc desc, Oid lb_board)
 	uint32		len;
 	const char *row = row_data(tuple, &len);
 
-	read_row(&defn, tuple, desc, lb_board);
+	lb_read_row(&defn, tuple, desc, lb_board);
 	size = defn.ncolumns * sizeof(LbColumn);
 	cached = MemoryContextAllocZero(defns_context, sizeof(CachedDefn) + size);
 	cached->defn = defn;
 	cached->defn.columns = (LbColumn *) (cached + 1);
 	memcpy(cached->defn.columns, defn.columns, size);
+	for (int i = 0; i < defn.ncolumns; i++)
+		cached->defn.columns[i].expression = cache_expression(defn.columns[i].expression);
 	pfree(defn.columns);
 	cached->row = MemoryContextAlloc(defns_context, len);
 	cached->next = unfinished;
@@ -731,7 +527,7 @@ lb_read_defn(const char *name)
 	if (HeapTupleIsValid(tuple))
 	{
 		defn = palloc(sizeof(LbDefinition));
-		read_row(defn, tuple, RelationGetDescr(rel), RelationGetRelid(rel));
+		lb_read_row(defn, tuple, RelationGetDescr(rel), RelationGetRelid(rel));
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
@@ -763,47 +559,6 @@ lb_has_others(const LbDefinition *defn)
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
 	return found;
-}
-
-int32
-lb_recorded_id(TupleTableSlot *slot, Oid *source)
-{
-	bool		isnull;
-
-	*source = DatumGetObjectId(slot_getattr(slot, Anum_lb_board_source,
-											&isnull));
-	return DatumGetInt32(slot_getattr(slot, Anum_lb_board_id, &isnull));
-}
-
-char *
-lb_recorded_name(TupleTableSlot *slot)
-{
-	bool		isnull;
-
-	return TextDatumGetCString(slot_getattr(slot, Anum_lb_board_board,
-											&isnull));
-}
-
-bool
-lb_recorded_same_index(TupleTableSlot *a, TupleTableSlot *b)
-{
-	TupleDesc	desc = a->tts_tupleDescriptor;
-
-	for (int i = 0; i < desc->natts; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(desc, i);
-		bool		null_a;
-		bool		null_b;
-		Datum		value_a = slot_getattr(a, i + 1, &null_a);
-		Datum		value_b = slot_getattr(b, i + 1, &null_b);
-
-		if (i + 1 != Anum_lb_board_offline &&
-			(null_a != null_b ||
-			 (!null_a && !datum_image_eq(value_a, value_b, att->attbyval,
-										 att->attlen))))
-			return false;
-	}
-	return true;
 }
 
 LbDefinition *
@@ -916,6 +671,37 @@ lb_is_part(const LbDefinition *defn, Oid relid)
 				oid_cmp) != NULL;
 }
 
+static bool
+may_read_column(const LbDefinition *defn, const LbColumn *column, Oid user)
+{
+	int			x = -1;
+
+	if (column->expression == NULL)
+		return pg_attribute_aclcheck(defn->source, column->attno, user,
+									 ACL_SELECT) == ACLCHECK_OK;
+	while ((x = bms_next_member(column->expression->attnos, x)) >= 0)
+	{
+		if (pg_attribute_aclcheck(defn->source,
+								  x + FirstLowInvalidHeapAttributeNumber,
+								  user, ACL_SELECT) != ACLCHECK_OK)
+			return false;
+	}
+	return true;
+}
+
+static bool
+may_call_functions(const LbExpression *expression, Oid user)
+{
+	ListCell   *lc;
+
+	foreach(lc, expression == NULL ? NIL : expression->functions)
+	{
+		if (pg_proc_aclcheck(lfirst_oid(lc), user, ACL_EXECUTE) != ACLCHECK_OK)
+			return false;
+	}
+	return true;
+}
+
 bool
 lb_may_read(LbDefinition *defn)
 {
@@ -931,9 +717,11 @@ lb_may_read(LbDefinition *defn)
 	{
 		ok = true;
 		for (int i = 0; ok && i < defn->ncolumns; i++)
-			ok = pg_attribute_aclcheck(defn->source, defn->columns[i].attno,
-									   user, ACL_SELECT) == ACLCHECK_OK;
+			ok = may_read_column(defn, &defn->columns[i], user);
 	}
+	for (int i = 0; ok && i < defn->ncolumns; i++)
+		ok = may_call_functions(defn->columns[i].expression, user);
+
 	/* The query also needs the right to use the schema. */
 	if (ok)
 		ok = pg_namespace_aclcheck(get_rel_namespace(defn->source), user,

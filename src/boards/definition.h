@@ -106,10 +106,10 @@ extern const char *lb_offline_name(LbPolicy policy);
 extern LbPolicy lb_offline_from_text(const char *offline);
 
 /*
- * Add a column to a new definition, whose columns are in the current memory
- * context.  They are added in the order of columns[].
+ * Whether a definition is one of the cache.  Others are in the memory of a
+ * caller.
  */
-extern void lb_add_column(LbDefinition *defn, LbRole role, const char *name);
+extern bool lb_is_cached_defn(const LbDefinition *defn);
 
 /*
  * Add the columns of rank_by to a new definition, before all others.  Raises
@@ -119,11 +119,14 @@ extern void lb_add_rank_by(LbDefinition *defn, const char *rank_by);
 
 /*
  * Add the columns of the member to a new definition that has its source, after
- * those of rank_by.  A text that is the name of a column as it stands, "Player
- * Id", is that column.  Raises what lb_parse_member() finds wrong, and what a
- * catalog lookup can raise.
+ * those of rank_by; behind them the board column, and ranked_if.  A text that
+ * is the name of a column as it stands, "Player Id", is that column.  Raises
+ * what the parser of the list (lists.h) finds wrong, and what a catalog lookup
+ * can raise.
  */
 extern void lb_add_member(LbDefinition *defn, const char *member);
+extern void lb_add_board_column(LbDefinition *defn, const char *column);
+extern void lb_add_ranked_if(LbDefinition *defn, const char *condition);
 
 static inline const LbColumn *
 lb_score_column(const LbDefinition *defn)
@@ -204,11 +207,31 @@ lb_is_unlogged(const LbDefinition *defn)
 	return defn->unlogged || defn->unlogged_parts;
 }
 
+/* Whether an expression stands in the place of a column. */
+static inline bool
+lb_has_expressions(const LbDefinition *defn)
+{
+	for (int i = 0; i < defn->ncolumns; i++)
+	{
+		if (defn->columns[i].expression != NULL)
+			return true;
+	}
+	return false;
+}
+
 /* The column of ranked_if, or NULL. */
 static inline const LbColumn *
 lb_ranked_if_column(const LbDefinition *defn)
 {
 	return defn->has_ranked_if ? &defn->columns[defn->ncolumns - 1] : NULL;
+}
+
+/* Whether ranked_if is a column, which can be set. */
+static inline bool
+lb_can_hide(const LbDefinition *defn)
+{
+	return defn->has_ranked_if &&
+		lb_ranked_if_column(defn)->expression == NULL;
 }
 
 /*

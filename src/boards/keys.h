@@ -123,13 +123,17 @@ typedef struct LbType
 
 #define LB_ROLE_BIT(role) (1 << (role))
 
-/* A column of a board's source. */
+struct LbExpression;
+
+/* A column of a board's source, or an expression in its place. */
 typedef struct LbColumn
 {
-	char		name[NAMEDATALEN];
+	char		name[NAMEDATALEN];	/* empty for an expression */
+	struct LbExpression *expression;	/* NULL for a column */
 	const LbType *type;			/* NULL until resolved, or if it does not fit */
 	Oid			oid;			/* of the type below domains; known likewise */
-	AttrNumber	attno;			/* of the source; 0 likewise */
+	AttrNumber	attno;			/* of the source; 0 likewise, and for an
+								 * expression */
 	int16		scale;			/* of a numeric */
 	uint8		role;			/* LbRole */
 	bool		descending;

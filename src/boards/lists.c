@@ -3,12 +3,13 @@
  * lists.c
  *	  The lists of columns that define a board: rank_by and member.
  *
- * rank_by is an ORDER BY list over plain columns; member is such a list
- * without directions.  A parser of our own reads them instead of the server's
- * grammar: almost everything that the grammar accepts must be refused here
- * anyway, and this parser can say for each such thing why, and what to write
- * instead.  It raises nothing, since lb_board may hold a list that was written
- * by hand, which must not fail a write to the board's table.
+ * rank_by is an ORDER BY list over columns, and over expressions as CREATE
+ * INDEX has them; member is a list of columns.  A parser of our own reads them
+ * instead of the server's grammar: almost everything that the grammar accepts
+ * must be refused here anyway, and this parser can say for each such thing
+ * why, and what to write instead.  It raises nothing, since lb_board may hold
+ * a list that was written by hand, which must not fail a write to the board's
+ * table.  Of an expression it finds the end only.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,9 +21,11 @@
 #include "parser/scansup.h"
 #include "utils/builtins.h"
 
+#include "boards/expression.h"
 #include "boards/lists.h"
 #include "util/compat.h"
 
+static const char *expression_hint(const LbListError *error);
 static const char *skip_space(const char *p);
 static bool is_ident_start(char c);
 static bool is_ident_cont(char c);
@@ -48,14 +51,51 @@ static const char *const expression_words[] = {
 };
 
 /*
- * Read one item of the list at p, a column and perhaps its direction.  Returns
- * where it ends, or NULL with the error.
+ * The end of an expression that begins at p: in parentheses, or the call of a
+ * function.  NULL if there is none.
+ */
+static const char *
+expression_end(const char *p)
+{
+	while (*p != '(')
+	{
+		if (*p == '"')
+		{
+			p = strchr(p + 1, '"');
+			if (p == NULL)
+				return NULL;
+			p++;
+		}
+		else if (is_ident_start(*p))
+			p = word_end(p);
+		else
+			return NULL;
+		p = skip_space(p);
+		if (*p == '.')
+			p = skip_space(p + 1);
+		else if (*p != '(')
+			return NULL;
+	}
+	return lb_parentheses_end(p);
+}
+
+/*
+ * Read one item of the list at p, a column or an expression, and perhaps its
+ * direction.  Returns where it ends, or NULL with the error.
  */
 static const char *
 read_item(const char *p, LbColumn *column, LbListError *error)
 {
+	const char *end = error->expressions ? expression_end(p) : NULL;
+
 	memset(column, 0, sizeof(LbColumn));
-	p = read_column(p, column->name, error);
+	if (end != NULL)
+	{
+		column->expression = lb_make_expression(p, end - p);
+		p = end;
+	}
+	else
+		p = read_column(p, column->name, error);
 	if (p == NULL)
 		return NULL;
 	p = check_after_item(skip_space(p), true, error);
@@ -65,6 +105,14 @@ read_item(const char *p, LbColumn *column, LbListError *error)
 	if (p == NULL)
 		return NULL;
 	return check_after_item(skip_space(p), false, error);
+}
+
+static bool
+same_item(const LbColumn *a, const LbColumn *b)
+{
+	if (a->expression == NULL || b->expression == NULL)
+		return a->expression == b->expression && strcmp(a->name, b->name) == 0;
+	return strcmp(a->expression->text, b->expression->text) == 0;
 }
 
 /*
@@ -83,6 +131,8 @@ parse_list(const char *list, LbColumn *columns, int max, LbRole first,
 			 psprintf("%s is empty", error->list), NULL,
 			 first == LB_ROLE_SCORE ?
 			 "Name at least the score, for example \"score DESC\"." :
+			 first == LB_ROLE_BOARD ?
+			 "Name the column with one board for each of its values." :
 			 "Name the column, or the columns, that identify who is ranked.");
 	while (*p != '\0')
 	{
@@ -93,11 +143,14 @@ parse_list(const char *list, LbColumn *columns, int max, LbRole first,
 			return 0;
 		for (int i = 0; i < n; i++)
 		{
-			if (strcmp(columns[i].name, column.name) == 0)
+			if (same_item(&columns[i], &column))
 			{
 				fail(error, ERRCODE_DUPLICATE_COLUMN,
-					 psprintf("column \"%s\" appears more than once in %s",
-							  column.name, error->list), NULL,
+					 psprintf(column.expression != NULL ?
+							  "expression %s appears more than once in %s" :
+							  "column \"%s\" appears more than once in %s",
+							  column.expression != NULL ?
+							  column.expression->text : column.name, error->list), NULL,
 					 "Only its first appearance can decide anything; remove the others.");
 				return 0;
 			}
@@ -131,6 +184,7 @@ int
 lb_parse_rank_by(const char *rank_by, LbColumn *columns, LbListError *error)
 {
 	error->list = "rank_by";
+	error->expressions = true;
 	return parse_list(rank_by, columns, LB_MAX_RANK_COLUMNS, LB_ROLE_SCORE,
 					  LB_ROLE_TIE, error);
 }
@@ -139,8 +193,43 @@ int
 lb_parse_member(const char *member, LbColumn *columns, LbListError *error)
 {
 	error->list = "member";
+	error->expressions = false;
 	return parse_list(member, columns, LB_MAX_MEMBER_COLUMNS, LB_ROLE_MEMBER,
 					  LB_ROLE_MEMBER, error);
+}
+
+int
+lb_parse_board_column(const char *list, LbColumn *columns, LbListError *error)
+{
+	error->list = "board_column";
+	error->expressions = true;
+	return parse_list(list, columns, 1, LB_ROLE_BOARD, LB_ROLE_BOARD, error);
+}
+
+int
+lb_parse_ranked_if(const char *condition, LbColumn *column, LbListError *error)
+{
+	const char *p = skip_space(condition);
+	const char *end;
+
+	error->list = "ranked_if";
+	error->expressions = true;
+	memset(column, 0, sizeof(LbColumn));
+	column->role = LB_ROLE_RANKED_IF;
+	if (*p == '\0')
+	{
+		fail(error, ERRCODE_SYNTAX_ERROR, "ranked_if is empty", NULL,
+			 "Name a column of type boolean, or write a condition on columns of the table.");
+		return 0;
+	}
+	end = read_column(p, column->name, error);
+	if (end != NULL && *skip_space(end) == '\0')
+		return 1;
+	column->name[0] = '\0';
+	for (end = p + strlen(p); end > p && scanner_isspace(end[-1]);)
+		end--;
+	column->expression = lb_make_expression(p, end - p);
+	return 1;
 }
 
 void
@@ -165,9 +254,16 @@ format_list(const LbColumn *columns, int ncolumns, bool directions)
 	initStringInfo(&buf);
 	for (int i = 0; i < ncolumns; i++)
 		appendStringInfo(&buf, "%s%s%s", i > 0 ? ", " : "",
-						 lb_quoted(&columns[i]), !directions ? "" :
+						 lb_recorded(&columns[i]), !directions ? "" :
 						 columns[i].descending ? " DESC" : " ASC");
 	return buf.data;
+}
+
+const char *
+lb_recorded(const LbColumn *column)
+{
+	return column->expression != NULL ? column->expression->text :
+		lb_quoted(column);
 }
 
 char *
@@ -247,8 +343,7 @@ read_column(const char *p, char *name, LbListError *error)
 		return refuse(error, "comments", "Leave the comment out.");
 	if (*p == '-' || *p == '+' || *p == '(' || *p == '~' || *p == '@' ||
 		*p == '|' || *p == '!')
-		return refuse(error, "expressions",
-					  "Name a plain column; a generated column can hold the expression's value.");
+		return refuse(error, "expressions", expression_hint(error));
 	if (!is_ident_start(*p))
 		return syntax_error_at(error, p);
 
@@ -322,7 +417,9 @@ read_direction(const char *p, bool *descending, LbListError *error)
 	{
 		if (has_directions(error))
 			return end;
-		return refuse(error, "ASC and DESC", "Leave it out: the columns of a member break the last ties, ascending.");
+		return refuse(error, "ASC and DESC", error->expressions ?
+					  "Leave it out: boards have no order." :
+					  "Leave it out: the columns of a member break the last ties, ascending.");
 	}
 	if (word_is(p, end, "using"))
 		return refuse(error, "USING operators", "Write ASC or DESC.");
@@ -331,8 +428,7 @@ read_direction(const char *p, bool *descending, LbListError *error)
 	for (i = 0; expression_words[i] != NULL; i++)
 	{
 		if (word_is(p, end, expression_words[i]))
-			return refuse(error, "expressions",
-						  "Name a plain column; a generated column can hold the expression's value.");
+			return refuse(error, "expressions", expression_hint(error));
 	}
 	/* NULLS, and garbage */
 	if (check_after_item(p, false, error) == NULL)
@@ -362,15 +458,13 @@ check_after_item(const char *p, bool after_column, LbListError *error)
 		if (*p == '.')
 			return refuse(error, "qualified names", "Name the column without its table.");
 		if (*p == '(')
-			return refuse(error, "function calls",
-						  "Name a plain column; a generated column can hold the function's value.");
+			return refuse(error, "function calls", expression_hint(error));
 		if (*p == '-' && p[1] == '-')
 			return refuse(error, "comments", "Leave the comment out.");
 		if (*p == '/' && p[1] == '*')
 			return refuse(error, "comments", "Leave the comment out.");
 		if (strchr("+-*/<>=~!@#%^&|`?[:", *p) != NULL)
-			return refuse(error, "expressions",
-						  "Name a plain column; a generated column can hold the expression's value.");
+			return refuse(error, "expressions", expression_hint(error));
 	}
 	return syntax_error_at(error, p);
 }
@@ -396,9 +490,17 @@ has_directions(const LbListError *error)
 static const char *
 what_it_is(const LbListError *error)
 {
-	return has_directions(error) ?
-		"rank_by is a list of columns, each with ASC or DESC." :
+	if (has_directions(error))
+		return "rank_by is a list of columns and expressions, each with ASC or DESC.";
+	return error->expressions ? "board_column is a column or an expression." :
 		"member is a list of columns.";
+}
+
+static const char *
+expression_hint(const LbListError *error)
+{
+	return error->expressions ? "Write the whole expression in parentheses." :
+		"Name a plain column; a generated column can hold the value.";
 }
 
 static void *
@@ -424,5 +526,6 @@ syntax_error_at(LbListError *error, const char *p)
 						 error->list, len, p),
 				what_it_is(error), has_directions(error) ?
 				"Write for example \"score DESC, updated_at ASC\"." :
+				error->expressions ? "Write for example \"region\"." :
 				"Write for example \"player_id\".");
 }

@@ -19,7 +19,9 @@
  */
 typedef struct LbListError
 {
-	const char *list;			/* "rank_by" or "member" */
+	const char *list;			/* "rank_by", "member", "board_column" or
+								 * "ranked_if" */
+	bool		expressions;	/* it can have some */
 	int			sqlerrcode;
 	const char *message;
 	const char *detail;
@@ -27,12 +29,13 @@ typedef struct LbListError
 } LbListError;
 
 /*
- * Parse an ORDER BY list over plain columns, "score DESC, updated_at ASC",
- * with identifiers quoted and folded as in SQL.  Fills name, role and
- * descending of at most LB_MAX_RANK_COLUMNS columns and returns how many there
- * are.  Returns 0 if it is not such a list, and why: ERRCODE_SYNTAX_ERROR,
- * ERRCODE_FEATURE_NOT_SUPPORTED (expressions, USING, NULLS FIRST/LAST,
- * COLLATE), ERRCODE_TOO_MANY_COLUMNS, ERRCODE_DUPLICATE_COLUMN.
+ * Parse an ORDER BY list over columns and expressions, "(points / games) DESC,
+ * updated_at ASC", with identifiers quoted and folded as in SQL.  Fills name
+ * or expression, role and descending of at most LB_MAX_RANK_COLUMNS columns
+ * and returns how many there are.  An expression is in parentheses or the call
+ * of a function; it is not parsed itself.  Returns 0 if it is not such a list,
+ * and why: ERRCODE_SYNTAX_ERROR, ERRCODE_FEATURE_NOT_SUPPORTED (USING, NULLS
+ * FIRST/LAST, COLLATE), ERRCODE_TOO_MANY_COLUMNS, ERRCODE_DUPLICATE_COLUMN.
  */
 extern int	lb_parse_rank_by(const char *rank_by, LbColumn *columns,
 							 LbListError *error);
@@ -44,8 +47,22 @@ extern int	lb_parse_rank_by(const char *rank_by, LbColumn *columns,
 extern int	lb_parse_member(const char *member, LbColumn *columns,
 							LbListError *error);
 
+/* The same for the board column of a family, or an expression for it. */
+extern int	lb_parse_board_column(const char *list, LbColumn *columns,
+								  LbListError *error);
+
+/*
+ * The same for a column of type boolean or a condition, which needs no
+ * parentheses.
+ */
+extern int	lb_parse_ranked_if(const char *condition, LbColumn *column,
+							   LbListError *error);
+
 /* Raise that. */
 pg_noreturn extern void lb_raise_list_error(const LbListError *error);
+
+/* A column or an expression as the lists have it. */
+extern const char *lb_recorded(const LbColumn *column);
 
 /* The lists in their canonical spelling, palloc'd. */
 extern char *lb_format_rank_by(const LbColumn *columns, int ncolumns);

@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "access/attmap.h"
 #include "access/relation.h"
 #include "catalog/partition.h"
 #include "catalog/pg_am.h"
@@ -23,8 +24,10 @@
 #include "boards/cache.h"
 #include "boards/captured.h"
 #include "boards/catalog.h"
+#include "boards/expression.h"
 #include "boards/parts.h"
 #include "boards/resolve.h"
+#include "util/compat.h"
 
 /* Definitions by partition, for the trigger. */
 typedef struct PartDefns
@@ -152,6 +155,26 @@ lb_resolve_parts_anew(LbDefinition *defn, bool wait)
 	return true;
 }
 
+/* An expression with the column numbers of a partition. */
+static LbExpression *
+map_expression(const LbExpression *expression, const LbDefinition *defn,
+			   TupleDesc desc)
+{
+	Relation	table = RelationIdGetRelation(defn->source);
+	AttrMap    *map = NULL;
+	LbExpression *result;
+
+	if (RelationIsValid(table))
+	{
+		map = LB_BUILD_ATTRMAP(desc, RelationGetDescr(table));
+		RelationClose(table);
+	}
+	result = lb_map_expression(expression, map);
+	if (map != NULL)
+		free_attrmap(map);
+	return result;
+}
+
 LbDefinition *
 lb_part_defn(const LbDefinition *defn, Relation part)
 {
@@ -160,7 +183,14 @@ lb_part_defn(const LbDefinition *defn, Relation part)
 
 	lb_copy_defn(copy, defn);
 	for (int i = 0; i < defn->ncolumns; i++)
-		copy->columns[i].attno = lb_find_column(desc, defn->columns[i].name);
+	{
+		LbColumn   *column = &copy->columns[i];
+
+		if (column->expression != NULL)
+			column->expression = map_expression(column->expression, defn, desc);
+		else
+			column->attno = lb_find_column(desc, column->name);
+	}
 	return copy;
 }
 

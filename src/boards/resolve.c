@@ -15,6 +15,7 @@
 #include "catalog/pg_index.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_type_d.h"
+#include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -25,6 +26,7 @@
 #include "boards/captured.h"
 #include "boards/catalog.h"
 #include "boards/encode.h"
+#include "boards/expression.h"
 #include "boards/resolve.h"
 #include "boards/types.h"
 #include "util/compat.h"
@@ -109,7 +111,12 @@ lb_uses_column(const LbDefinition *defn, AttrNumber attno)
 		return false;
 	for (int i = 0; i < defn->ncolumns; i++)
 	{
-		if (defn->columns[i].attno == attno)
+		const LbExpression *expression = defn->columns[i].expression;
+
+		if (defn->columns[i].attno == attno ||
+			(expression != NULL &&
+			 bms_is_member(attno - FirstLowInvalidHeapAttributeNumber,
+						   expression->attnos)))
 			return true;
 	}
 	return false;
@@ -132,6 +139,17 @@ has_virtual_column(TupleDesc desc, const LbDefinition *defn)
 	return false;
 }
 
+static bool
+is_column_of(const LbDefinition *defn, AttrNumber attno)
+{
+	for (int i = 0; i < defn->ncolumns; i++)
+	{
+		if (defn->columns[i].attno == attno)
+			return true;
+	}
+	return false;
+}
+
 /*
  * Whether texts of a column of the board can be equal without being the same.
  */
@@ -143,8 +161,17 @@ has_nondeterministic_column(TupleDesc desc, const LbDefinition *defn)
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 
 		if (OidIsValid(att->attcollation) &&
-			lb_uses_column(defn, att->attnum) &&
+			is_column_of(defn, att->attnum) &&
 			!get_collation_isdeterministic(att->attcollation))
+			return true;
+	}
+	for (int i = 0; i < defn->ncolumns; i++)
+	{
+		const LbExpression *expression = defn->columns[i].expression;
+		Oid			collation = expression == NULL || expression->context == NULL ?
+			InvalidOid : exprCollation(expression->kept);
+
+		if (OidIsValid(collation) && !get_collation_isdeterministic(collation))
 			return true;
 	}
 	return false;
@@ -264,6 +291,21 @@ counts_problem(const LbDefinition *defn)
 	return NULL;
 }
 
+/* The type of an expression that may not be resolved. */
+static void
+kept_type(const LbDefinition *defn, const LbExpression *expression, Oid *type,
+		  int32 *typmod)
+{
+	Node	   *kept = expression->statistics == NULL ? NULL :
+		lb_kept_expression(defn->source, expression->statistics);
+
+	*type = InvalidOid;
+	if (kept == NULL)
+		return;
+	*type = exprType(kept);
+	*typmod = exprTypmod(kept);
+}
+
 void
 lb_settle_width(LbDefinition *defn)
 {
@@ -277,12 +319,55 @@ lb_settle_width(LbDefinition *defn)
 		int32		typmod = -1;
 		Oid			collation;
 
-		if (attno != InvalidAttrNumber)
+		if (column->expression != NULL)
+			kept_type(defn, column->expression, &type, &typmod);
+		else if (attno != InvalidAttrNumber)
 			get_atttypetypmodcoll(defn->source, attno, &type, &typmod,
 								  &collation);
 		lb_set_column_type(column, type, typmod);
 	}
 	settle_width(defn);
+}
+
+static void
+look_up_column(LbColumn *column, TupleDesc desc)
+{
+	column->attno = lb_find_column(desc, column->name);
+	column->type = NULL;
+	if (column->attno != InvalidAttrNumber)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, column->attno - 1);
+
+		lb_set_column_type(column, att->atttypid, att->atttypmod);
+	}
+}
+
+static void
+look_up_expression(LbDefinition *defn, LbColumn *column)
+{
+	LbExpression *expression = column->expression;
+	LbExpressionOwner owner = {.role = defn->owner};
+
+	strlcpy(owner.board, defn->name, NAMEDATALEN);
+	lb_resolve_expression(expression, defn->source, &owner,
+						  GetMemoryChunkContext(defn), lb_is_cached_defn(defn));
+	column->type = NULL;
+	if (expression->context != NULL)
+		lb_set_column_type(column, exprType(expression->kept),
+						   exprTypmod(expression->kept));
+}
+
+/* Whether a function that an expression calls is not immutable any more. */
+static bool
+has_mutable_expression(const LbDefinition *defn)
+{
+	for (int i = 0; i < defn->ncolumns; i++)
+	{
+		if (defn->columns[i].expression != NULL &&
+			defn->columns[i].expression->is_mutable)
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -324,16 +409,13 @@ look_up_source(LbDefinition *defn, Relation rel, const LbCatalog *cat)
 	{
 		LbColumn   *column = &defn->columns[i];
 
-		column->attno = lb_find_column(desc, column->name);
-		column->type = NULL;
-		if (column->attno != InvalidAttrNumber)
-		{
-			Form_pg_attribute att = TupleDescAttr(desc, column->attno - 1);
-
-			lb_set_column_type(column, att->atttypid, att->atttypmod);
-		}
+		if (column->expression != NULL)
+			look_up_expression(defn, column);
+		else
+			look_up_column(column, desc);
 		if (column->type == NULL && misfit == NULL)
-			misfit = misfits[column->role];
+			misfit = column->expression == NULL ? misfits[column->role] :
+				"an expression of the board is gone or of another type";
 	}
 	settle_width(defn);
 	if (defn->shape.width > LB_MAX_WIDTH)
@@ -350,6 +432,8 @@ look_up_source(LbDefinition *defn, Relation rel, const LbCatalog *cat)
 		defn->problem = "the source is not a table of the access method heap";
 	if (has_virtual_column(desc, defn))
 		defn->problem = "a column of the board is a virtual generated column";
+	if (has_mutable_expression(defn))
+		defn->problem = "an expression of the board is not immutable";
 	defn->misfit = misfit != NULL;
 	if (defn->misfit)
 		defn->problem = misfit;

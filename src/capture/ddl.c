@@ -55,6 +55,7 @@
 #include "boards/directory.h"
 #include "boards/resolve.h"
 #include "capture/ddl.h"
+#include "capture/ddl_internal.h"
 #include "capture/xactlog.h"
 #include "util/compat.h"
 
@@ -139,6 +140,14 @@ void
 lb_note_dropped(const LbDefinition *defn)
 {
 	add_op(LB_DDL_DROPPED, defn, InvalidOid);
+}
+
+void
+lb_note_renamed(const LbDefinition *defn)
+{
+	/* An event trigger may change another column within the statement. */
+	if (!has_op(LB_DDL_RENAMED, defn->catalog, defn->id))
+		add_op(LB_DDL_RENAMED, defn, InvalidOid);
 }
 
 void
@@ -448,10 +457,8 @@ column_redefined(Oid relid, AttrNumber attno)
 
 	for (int i = 0; i < n; i++)
 	{
-		/* An event trigger may change another one within the statement. */
-		if (lb_uses_column(defns[i], attno) &&
-			!has_op(LB_DDL_RENAMED, defns[i]->catalog, defns[i]->id))
-			add_op(LB_DDL_RENAMED, defns[i], InvalidOid);
+		if (lb_uses_column(defns[i], attno))
+			lb_note_renamed(defns[i]);
 	}
 }
 
@@ -716,6 +723,7 @@ object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId,
 				extension_altered(objectId);
 			break;
 		default:
+			lb_object_altered(access, classId, objectId);
 			break;
 	}
 }

@@ -23,15 +23,18 @@
 #include "utils/combocid.h"
 #include "utils/datum.h"
 #include "utils/rel.h"
+#include "utils/resowner.h"
 
 #include "boards/board_value.h"
 #include "boards/captured.h"
 #include "boards/catalog.h"
 #include "boards/directory.h"
 #include "boards/encode.h"
+#include "boards/expression.h"
 #include "boards/keys.h"
 #include "boards/parts.h"
 #include "boards/shared.h"
+#include "boards/state.h"
 #include "capture/trigger.h"
 #include "capture/unseen.h"
 #include "capture/xact.h"
@@ -68,7 +71,7 @@ has_negative_zero(const LbDefinition *defn, TupleTableSlot *slot)
 	{
 		const LbColumn *column = &defn->columns[i];
 		bool		isnull;
-		Datum		value = slot_getattr(slot, column->attno, &isnull);
+		Datum		value = lb_column_value(column, slot, &isnull);
 
 		if (!isnull && lb_is_negative_zero(column, value))
 			return true;
@@ -109,7 +112,7 @@ put_words(LbDefinition *defn, TupleTableSlot *slot, int64 *key)
 	{
 		const LbColumn *column = &defn->columns[i];
 		bool		isnull;
-		Datum		d = slot_getattr(slot, column->attno, &isnull);
+		Datum		d = lb_column_value(column, slot, &isnull);
 		int			more;
 
 		if (isnull)
@@ -139,7 +142,7 @@ lb_row_key(LbDefinition *defn, TupleTableSlot *slot, int64 *key,
 
 	if (ranked_if != NULL)
 	{
-		d = slot_getattr(slot, ranked_if->attno, &isnull);
+		d = lb_column_value(ranked_if, slot, &isnull);
 		if (isnull || !DatumGetBool(d))
 			state = LB_OFF_BOARD;
 	}
@@ -149,7 +152,7 @@ lb_row_key(LbDefinition *defn, TupleTableSlot *slot, int64 *key,
 	value->data = "";
 	if (board != NULL)
 	{
-		d = slot_getattr(slot, board->attno, &isnull);
+		d = lb_column_value(board, slot, &isnull);
 		if (isnull)
 			return LB_NOT_RANKED;
 		board->type->value(board, d, value, room);
@@ -178,6 +181,62 @@ read_row(LbDefinition *defn, TupleTableSlot *slot, RankedRow *row)
 	row->cid = InvalidCommandId;
 }
 
+/*
+ * Read a row as it was, which may be from before the board: an expression can
+ * raise an error for it, and the change may be what mends that.  Returns false
+ * then.
+ */
+static pg_noinline bool
+read_unproven_row(LbDefinition *defn, TupleTableSlot *slot, RankedRow *row)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	volatile bool raised = false;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		read_row(defn, slot, row);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		int			category = ERRCODE_TO_CATEGORY(geterrcode());
+
+		/* A statement that is cancelled, or a want of memory, is no such. */
+		if (category == ERRCODE_OPERATOR_INTERVENTION ||
+			category == ERRCODE_INSUFFICIENT_RESOURCES)
+			PG_RE_THROW();
+		MemoryContextSwitchTo(context);
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		raised = true;
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	return !raised;
+}
+
+/*
+ * Read a row as it was.  Returns false if it has no key, for what an
+ * expression raises; a board that is ready has no such rows.
+ */
+static inline bool
+read_old_row(LbDefinition *defn, TupleTableSlot *slot, RankedRow *row)
+{
+	if (slot != NULL && unlikely(lb_has_expressions(defn)))
+	{
+		LbSharedBoard *shared = lb_shared_board_attach(defn, false);
+
+		if (shared == NULL || !lb_is_ready(shared))
+			return read_unproven_row(defn, slot, row);
+	}
+	read_row(defn, slot, row);
+	return true;
+}
+
 /* The command that inserted a tuple. */
 static CommandId
 inserting_command(HeapTupleHeader tuple)
@@ -199,14 +258,20 @@ capture_row(LbDefinition *defn, TriggerData *trigger)
 	TupleTableSlot *newslot = deleted ? NULL :
 		inserted ? trigger->tg_trigslot : trigger->tg_newslot;
 	bool		same_board;
+	bool		known;
 
 	if (defn->problem != NULL)
 	{
 		lb_xact_set_unknown(defn, defn->problem);
 		return;
 	}
-	read_row(defn, inserted ? NULL : trigger->tg_trigslot, &old);
+	known = read_old_row(defn, inserted ? NULL : trigger->tg_trigslot, &old);
 	read_row(defn, newslot, &new);
+	if (unlikely(!known))
+	{
+		lb_xact_set_unknown(defn, "an expression of the board has raised an error");
+		return;
+	}
 
 	/*
 	 * A -0 has the words of the 0 that it may replace, and then the row has

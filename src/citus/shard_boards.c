@@ -88,7 +88,7 @@ lb_shards_serve(Oid source)
 static const char *
 column_name(const LbColumn *column)
 {
-	return column == NULL ? NULL : column->name;
+	return column == NULL ? NULL : lb_recorded(column);
 }
 
 /*
@@ -100,12 +100,11 @@ board_arguments(const LbDefinition *defn)
 {
 	const LbColumn *columns[] = {lb_board_column(defn),
 	lb_ranked_if_column(defn)};
-	char	   *names[lengthof(columns)];
+	const char *names[lengthof(columns)];
 
 	for (int i = 0; i < (int) lengthof(columns); i++)
-		names[i] = psprintf("CAST(%s AS pg_catalog.name)",
-							columns[i] == NULL ? "NULL" :
-							lb_command_literal(columns[i]->name));
+		names[i] = columns[i] == NULL ? "NULL" :
+			lb_command_literal(lb_recorded(columns[i]));
 	return psprintf("%%2$L, CAST(%%1$L AS pg_catalog.regclass), %s, %s, %s, %s, %s",
 					lb_command_literal(lb_format_member(lb_member_columns(defn),
 														defn->nmember)),
@@ -187,8 +186,8 @@ make_boards(const LbDefinition *defn, const char *settings, int elevel)
 								psprintf("SELECT %s.lb_drop_board(b.board) FROM %s CROSS JOIN %s.lb_board AS b "
 										 "WHERE " SHARDS_BOARD " AND NOT (b.source OPERATOR(pg_catalog.=) CAST(%%1$L AS pg_catalog.regclass) "
 										 "AND b.member OPERATOR(pg_catalog.=) %s AND b.rank_by OPERATOR(pg_catalog.=) %s "
-										 "AND COALESCE(CAST(b.board_column AS pg_catalog.text), '') OPERATOR(pg_catalog.=) %s "
-										 "AND COALESCE(CAST(b.ranked_if AS pg_catalog.text), '') OPERATOR(pg_catalog.=) %s "
+										 "AND COALESCE(b.board_column, '') OPERATOR(pg_catalog.=) %s "
+										 "AND COALESCE(b.ranked_if, '') OPERATOR(pg_catalog.=) %s "
 										 "AND b.method OPERATOR(pg_catalog.=) %s AND b.keeps OPERATOR(pg_catalog.=) %s)",
 										 schema, lb_command_waits(), schema, member,
 										 rank_by, board_column, ranked_if, method, keeps), elevel);

@@ -14,16 +14,19 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
+#include "boards/expression.h"
 #include "boards/live.h"
 #include "planner/columns.h"
 #include "util/compat.h"
@@ -47,6 +50,76 @@ is_order_cast(Oid function)
 		function == F_INT8_INT4;
 }
 
+AttrNumber
+lb_column_number(const LbDefinition *defn, int column)
+{
+	return defn->columns[column].expression == NULL ?
+		defn->columns[column].attno : MaxHeapAttributeNumber + 1 + column;
+}
+
+/* An expression of the board with the table's number in the query. */
+static Expr *
+expression_of(const LbSource *source, const LbColumn *column)
+{
+	Expr	   *expr = copyObject(column->expression->simplified);
+
+	ChangeVarNodes((Node *) expr, 1, source->rel->relid, 0);
+	return expr;
+}
+
+/* An expression of the board. */
+static bool
+find_expression(const LbSource *source, const LbDefinition *defn, Node *expr,
+				LbUse *use)
+{
+	for (int i = 0; i < defn->ncolumns; i++)
+	{
+		const LbColumn *column = &defn->columns[i];
+
+		if (column->expression == NULL ||
+			nodeTag(lb_strip_relabel((Node *) column->expression->simplified)) != nodeTag(expr) ||
+			!equal(lb_strip_relabel((Node *) expression_of(source, column)), expr))
+			continue;
+		use->column = i;
+		use->attno = lb_column_number(defn, i);
+		if (!use->cast)
+			use->type = column->oid;
+		return true;
+	}
+	return false;
+}
+
+/* A table's board, for what walks through expressions. */
+typedef struct Board
+{
+	const LbSource *source;
+	const LbDefinition *defn;
+} Board;
+
+static Node *
+replace_expressions(Node *node, void *context)
+{
+	const Board *board = (const Board *) context;
+	LbUse		use = {0};
+
+	if (node == NULL)
+		return NULL;
+	if (find_expression(board->source, board->defn, node, &use))
+		return (Node *) makeNullConst(exprType(node), exprTypmod(node),
+									  exprCollation(node));
+	return expression_tree_mutator(node, replace_expressions, context);
+}
+
+List *
+lb_without_board_exprs(const LbSource *source, const LbDefinition *defn,
+					   List *exprs)
+{
+	Board		board = {source, defn};
+
+	return lb_has_expressions(defn) ?
+		(List *) replace_expressions((Node *) exprs, &board) : exprs;
+}
+
 bool
 lb_find_use(const LbSource *source, const LbDefinition *defn, Node *expr,
 			LbUse *use)
@@ -55,6 +128,9 @@ lb_find_use(const LbSource *source, const LbDefinition *defn, Node *expr,
 
 	use->cast = false;
 	expr = lb_strip_relabel(expr);
+	if (expr != NULL && lb_has_expressions(defn) &&
+		find_expression(source, defn, expr, use))
+		return true;
 	if (expr != NULL && IsA(expr, FuncExpr))
 	{
 		FuncExpr   *function = (FuncExpr *) expr;
@@ -64,11 +140,15 @@ lb_find_use(const LbSource *source, const LbDefinition *defn, Node *expr,
 		use->cast = true;
 		use->type = function->funcresulttype;
 		expr = lb_strip_relabel((Node *) linitial(function->args));
+		if (lb_has_expressions(defn) &&
+			find_expression(source, defn, expr, use))
+			return true;
 	}
 	if (expr == NULL || !IsA(expr, Var))
 		return false;
 	var = (const Var *) expr;
-	if (var->varno != (int) source->rel->relid || var->varlevelsup != 0)
+	if (var->varno != (int) source->rel->relid || var->varlevelsup != 0 ||
+		var->varattno == InvalidAttrNumber)
 		return false;
 	for (int i = 0; i < defn->ncolumns; i++)
 	{
@@ -101,14 +181,14 @@ lb_key_column(const LbDefinition *defn, AttrNumber attno)
 {
 	for (int i = 0; i < lb_nindex_columns(defn); i++)
 	{
-		if (defn->columns[i].attno == attno)
+		if (attno != InvalidAttrNumber && defn->columns[i].attno == attno)
 			return i;
 	}
 	return -1;
 }
 
-Var *
-lb_key_var(const LbSource *source, const LbDefinition *defn, int column)
+Expr *
+lb_column_expr(const LbSource *source, const LbDefinition *defn, int column)
 {
 	Index		relid = source->rel->relid;
 	AttrNumber	attno = defn->columns[column].attno;
@@ -116,9 +196,27 @@ lb_key_var(const LbSource *source, const LbDefinition *defn, int column)
 	int32		typmod;
 	Oid			collation;
 
+	if (defn->columns[column].expression != NULL)
+		return expression_of(source, &defn->columns[column]);
 	get_atttypetypmodcoll(planner_rt_fetch(relid, source->root)->relid, attno,
 						  &type, &typmod, &collation);
-	return makeVar(relid, attno, type, typmod, collation, 0);
+	return (Expr *) makeVar(relid, attno, type, typmod, collation, 0);
+}
+
+bool
+lb_is_index_column(const LbSource *source, const LbDefinition *defn,
+				   int column, const IndexOptInfo *index, int i)
+{
+	int			place = 0;
+
+	if (index->indexkeys[i] != InvalidAttrNumber)
+		return index->indexkeys[i] == defn->columns[column].attno;
+	if (defn->columns[column].expression == NULL)
+		return false;
+	for (int k = 0; k < i; k++)
+		place += index->indexkeys[k] == InvalidAttrNumber;
+	return equal(list_nth(index->indexprs, place),
+				 expression_of(source, &defn->columns[column]));
 }
 
 static bool

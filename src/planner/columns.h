@@ -18,7 +18,7 @@
 typedef struct LbUse
 {
 	int			column;			/* LbDefinition.columns[] */
-	AttrNumber	attno;
+	AttrNumber	attno;			/* lb_column_number() */
 	Oid			type;			/* its type below domains, or the one that it
 								 * is cast to */
 	bool		cast;			/* it is */
@@ -51,14 +51,33 @@ extern Node *lb_strip_relabel(Node *expr);
 extern bool lb_is_integer(Oid type);
 extern int64 lb_integer_of(Oid type, Datum value);
 
+/*
+ * The number of a column in sets of columns: that of the table's column, or,
+ * for an expression, one that no table has.
+ */
+extern AttrNumber lb_column_number(const LbDefinition *defn, int column);
+
 /* The column of the key that a column of the table is, or -1. */
 extern int	lb_key_column(const LbDefinition *defn, AttrNumber attno);
 
 /*
- * A column of the key as a Var of the query, palloc'd.  Raises as a catalog
- * lookup.
+ * A column of the board as an expression of the query, palloc'd.  Raises as a
+ * catalog lookup.
  */
-extern Var *lb_key_var(const LbSource *source, const LbDefinition *defn, int column);
+extern Expr *lb_column_expr(const LbSource *source, const LbDefinition *defn,
+							int column);
+
+/*
+ * A copy of expressions without those of the board: constants take their
+ * place.  Of a row of the board these raise no error.
+ */
+extern List *lb_without_board_exprs(const LbSource *source,
+									const LbDefinition *defn, List *exprs);
+
+/* Whether a column of the board is that one of an index of the table. */
+extern bool lb_is_index_column(const LbSource *source,
+							   const LbDefinition *defn, int column,
+							   const IndexOptInfo *index, int i);
 
 /*
  * Whether an expression is a column of the board, or a cast that keeps its

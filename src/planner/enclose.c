@@ -274,7 +274,7 @@ static const Share all_rows = {0, 1};
 typedef struct Estimate
 {
 	PlannerInfo *root;
-	Var		   *var;			/* the column */
+	Expr	   *column;
 	Oid			type;			/* below domains */
 	Oid			family;
 	Oid			input;			/* type of the family's operators */
@@ -322,7 +322,7 @@ share_below(const Estimate *e, int strategy, Oid type, Node *operand)
 		return DEFAULT_INEQ_SEL;
 	return clause_selectivity(e->root,
 							  (Node *) make_opclause(operator, BOOLOID, false,
-													 (Expr *) e->var,
+													 e->column,
 													 (Expr *) operand, InvalidOid,
 													 InvalidOid),
 							  0, JOIN_INNER, NULL);
@@ -467,8 +467,8 @@ lb_enclosed_share(const LbSource *source, const LbDefinition *defn,
 
 	if (quals->enclosed == NIL)
 		return 1;
-	e.var = lb_key_var(source, defn, quals->nequal);
-	e.type = getBaseType(e.var->vartype);
+	e.column = lb_column_expr(source, defn, quals->nequal);
+	e.type = getBaseType(exprType((Node *) e.column));
 	type = lookup_type_cache(e.type, TYPECACHE_BTREE_OPFAMILY);
 	e.family = type->btree_opf;
 	e.input = type->btree_opintype;

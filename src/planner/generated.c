@@ -1,12 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * generated.c
- *	  Quals that say the expression of a generated ranked_if column.
+ *	  Quals that say the condition of ranked_if.
  *
  * A column that is GENERATED ALWAYS AS (NOT hidden AND banned_at IS NULL)
  * STORED is true where these two are.  A query may have been written before
  * the column was, and have the expression.  As with the predicate of a partial
  * index, the two are compared after the planner has simplified them.
+ *
+ * A condition that stands in the place of the column is the predicate of the
+ * board.  The quals must imply it, as they must that of a partial index.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,22 +27,31 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "boards/expression.h"
 #include "planner/generated.h"
 
-/* The expression of a column, with the table's number in the query. */
+/*
+ * The expression of a column, or the one in its place, with the table's number
+ * in the query.
+ */
 static List *
-find_expression(const LbSource *source, AttrNumber attno)
+find_expression(const LbSource *source, const LbColumn *column)
 {
 	Index		relid = source->rel->relid;
 	Oid			table = planner_rt_fetch(relid, source->root)->relid;
 	Relation	rel;
 	Node	   *expr;
 
-	if (get_attgenerated(table, attno) != ATTRIBUTE_GENERATED_STORED)
+	if (column->expression != NULL)
+		expr = copyObject(column->expression->kept);
+	else if (get_attgenerated(table, column->attno) == ATTRIBUTE_GENERATED_STORED)
+	{
+		rel = table_open(table, NoLock);
+		expr = build_column_default(rel, column->attno);
+		table_close(rel, NoLock);
+	}
+	else
 		return NIL;
-	rel = table_open(table, NoLock);
-	expr = build_column_default(rel, attno);
-	table_close(rel, NoLock);
 	expr = eval_const_expressions(source->root, expr);
 	expr = (Node *) canonicalize_qual((Expr *) expr, false);
 	ChangeVarNodes(expr, 1, relid, 0);
@@ -67,12 +79,15 @@ List *
 lb_find_generated(const LbSource *source, const LbDefinition *defn,
 				  List *clauses)
 {
+	const LbColumn *column = lb_ranked_if_column(defn);
 	List	   *parts;
 	ListCell   *lc;
 
 	if (!defn->has_ranked_if || clauses == NIL)
 		return NIL;
-	parts = find_expression(source, lb_ranked_if_column(defn)->attno);
+	parts = find_expression(source, column);
+	if (column->expression != NULL)
+		return predicate_implied_by(parts, clauses, false) ? parts : NIL;
 	foreach(lc, parts)
 	{
 		if (!has_clause(clauses, lfirst(lc)))

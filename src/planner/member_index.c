@@ -28,7 +28,7 @@ is_on_member(const LbDefinition *defn, const IndexOptInfo *index)
 	{
 		if (lb_member_place(defn, index->indexkeys[i]) >= 0)
 			nmember++;
-		else if (!defn->family ||
+		else if (!defn->family || index->indexkeys[i] == InvalidAttrNumber ||
 				 lb_board_column(defn)->attno != index->indexkeys[i])
 			return false;
 	}

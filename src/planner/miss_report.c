@@ -22,6 +22,7 @@
  */
 #include "postgres.h"
 
+#include "access/sysattr.h"
 #include "catalog/pg_aggregate.h"
 #include "executor/executor.h"
 #include "lib/stringinfo.h"
@@ -35,6 +36,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "boards/expression.h"
 #include "planner/aggregate_exec.h"
 #include "planner/answer.h"
 #include "planner/bound.h"
@@ -84,6 +86,18 @@ lb_take_misses(int options)
 
 static bool mark_asked(Node *node, void *context);
 
+/* Whether the score of a board is a column of its table, or made of it. */
+static bool
+is_of_score(const LbMissed *missed, AttrNumber attno)
+{
+	const LbColumn *score = lb_score_column(missed->defn);
+
+	return score->expression == NULL ?
+		get_attnum(missed->table, score->name) == attno :
+		bms_is_member(attno - FirstLowInvalidHeapAttributeNumber,
+					  score->expression->attnos);
+}
+
 /* A column of a table of the query. */
 static void
 mark_column(PlannerInfo *root, Index relid, AttrNumber attno)
@@ -94,8 +108,7 @@ mark_column(PlannerInfo *root, Index relid, AttrNumber attno)
 	{
 		LbMissed   *missed = (LbMissed *) lfirst(lc);
 
-		if (get_attnum(missed->table,
-					   lb_score_column(missed->defn)->name) == attno)
+		if (is_of_score(missed, attno))
 			missed->asked = true;
 	}
 }

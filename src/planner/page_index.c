@@ -59,12 +59,12 @@ typedef struct Match
 
 /* Whether a column of an index is that of the board, in its type's order. */
 static bool
-is_column(const IndexOptInfo *index, int i, const LbColumn *column)
+is_column(const Match *match, const IndexOptInfo *index, int i, int column)
 {
 	Oid			type = index->opcintype[i];
 
-	return index->indexkeys[i] == column->attno &&
-		IsBinaryCoercible(column->type->oid, type) &&
+	return lb_is_index_column(match->source, match->defn, column, index, i) &&
+		IsBinaryCoercible(match->defn->columns[column].type->oid, type) &&
 		index->opfamily[i] ==
 		lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
 }
@@ -82,8 +82,8 @@ match_index(Match *match, const IndexOptInfo *index)
 
 	if (index->relam != BTREE_AM_OID || index->indpred != NIL ||
 		index->hypothetical || index->nkeycolumns <= column ||
-		!is_column(index, column, &defn->columns[0]) ||
-		(defn->family && !is_column(index, 0, lb_board_column(defn))))
+		!is_column(match, index, column, 0) ||
+		(defn->family && !is_column(match, index, 0, lb_nkey_columns(defn))))
 		return false;
 	match->index = index;
 	match->column = column;
@@ -166,17 +166,9 @@ static double
 tied_rows(const Match *match)
 {
 	const LbSource *source = match->source;
-	const LbColumn *column = &match->defn->columns[0];
 	double		rows = Max(source->rel->rows, 1.0);
-	Oid			type;
-	int32		typmod;
-	Oid			collation;
-	List	   *scores;
+	List	   *scores = list_make1(lb_column_expr(source, match->defn, 0));
 
-	get_atttypetypmodcoll(match->defn->source, column->attno, &type, &typmod,
-						  &collation);
-	scores = list_make1(makeVar(source->rel->relid, column->attno, type,
-								typmod, collation, 0));
 	return rows / Max(estimate_num_groups(source->root, scores, rows, NULL,
 										  NULL), 1.0);
 }
@@ -251,6 +243,8 @@ ties_satisfy(const Match *match)
 
 	pull_varattnos((Node *) extract_actual_clauses(match->source->rel->baserestrictinfo, false),
 				   match->source->rel->relid, &columns);
+	if (lb_has_expressions(defn))
+		return bms_is_empty(columns);
 	known = bms_make_singleton(defn->columns[0].attno -
 							   FirstLowInvalidHeapAttributeNumber);
 	if (defn->family)

@@ -119,10 +119,10 @@ static bool
 may_limit(const LbSource *source, const LbDefinition *defn, bool *checks)
 {
 	PlannerInfo *root = source->root;
-	List	   *tlist = root->processed_tlist;
+	List	   *tlist = lb_without_board_exprs(source, defn, root->processed_tlist);
 	LbKnownColumn score = {defn->columns[0].attno, 1, 1};
-	const LbKnownColumn *known = lb_is_integer(defn->columns[0].oid) ?
-		&score : NULL;
+	const LbKnownColumn *known = defn->columns[0].expression == NULL &&
+		lb_is_integer(defn->columns[0].oid) ? &score : NULL;
 
 	*checks = known != NULL && lb_may_raise((Node *) tlist, NULL);
 	return lb_may_limit(source, root, tlist, known);

@@ -21,9 +21,11 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
+#include "boards/lists.h"
 #include "ledger/off_board.h"
 #include "planner/generated.h"
 #include "planner/keyset.h"
@@ -381,7 +383,9 @@ lb_sort_quals(const LbSource *source, const LbDefinition *defn,
 		if (IsA(lfirst(lc), RestrictInfo) &&
 			lfirst_node(RestrictInfo, lc)->pseudoconstant)
 			return lb_miss(source, defn, LB_MISS_CONSTANT);
-		if (!policy && list_member(generated, clause))
+		if (!policy && generated != NIL &&
+			(list_member(generated, clause) ||
+			 predicate_implied_by(list_make1(clause), generated, false)))
 		{
 			LbQuals		part = {0};
 
@@ -409,11 +413,13 @@ lb_sort_quals(const LbSource *source, const LbDefinition *defn,
 
 /* Whether a column can be null in rows that satisfy the quals. */
 static bool
-may_be_null(const LbSource *source, const LbColumn *column,
+may_be_null(const LbSource *source, const LbDefinition *defn, int column,
 			const LbQuals *quals)
 {
-	return !bms_is_member(column->attno, source->not_null) &&
-		!bms_is_member(column->attno, quals->not_null);
+	AttrNumber	number = lb_column_number(defn, column);
+
+	return !bms_is_member(number, source->not_null) &&
+		!bms_is_member(number, quals->not_null);
 }
 
 /*
@@ -431,16 +437,14 @@ miss_off_board(const LbSource *source, LbDefinition *defn,
 		return false;
 	initStringInfo(&conditions);
 	if (ranked_if != NULL && quals->ranked_if == NULL)
-		appendStringInfoString(&conditions, quote_identifier(ranked_if->name));
+		appendStringInfoString(&conditions, lb_recorded(ranked_if));
 	for (int i = 0; i < lb_nkey_columns(defn); i++)
 	{
-		const LbColumn *column = &defn->columns[i];
-
-		if (!may_be_null(source, column, quals))
+		if (!may_be_null(source, defn, i, quals))
 			continue;
 		appendStringInfo(&conditions, "%s%s IS NOT NULL",
 						 conditions.len > 0 ? " AND " : "",
-						 quote_identifier(column->name));
+						 lb_recorded(&defn->columns[i]));
 	}
 	lb_note_off_board(source->root, source->rel->relid, defn,
 					  lb_off_board_now(defn, target), conditions.data);
@@ -478,7 +482,7 @@ lb_quals_imply_board(const LbSource *source, LbDefinition *defn,
 	for (int i = 0; i < lb_nkey_columns(defn); i++)
 	{
 #if LB_PLANT_BUG != 8
-		if (may_be_null(source, &defn->columns[i], quals) && !(score_null && i == 0))
+		if (may_be_null(source, defn, i, quals) && !(score_null && i == 0))
 			quals->complete = true;
 #endif
 	}

@@ -127,7 +127,8 @@ take_info(const LbRanked *match, LbLookup *lookup, const IndexOptInfo *index,
 	int			attno = index->indexkeys[list_length(lookup->keys)];
 	Equality	equality;
 
-	if (!split_clause(match, info->clause, &equality) ||
+	if (attno == InvalidAttrNumber ||
+		!split_clause(match, info->clause, &equality) ||
 		lb_ranked_table_column(match, equality.column) != attno ||
 		!is_known(match, equality.operand) ||
 		!take_key(match, lookup, index, &equality))
@@ -146,6 +147,7 @@ take_board(const LbRanked *match, LbLookup *lookup, const IndexOptInfo *index)
 	Equality	equality;
 
 	if (match->quals.value == NULL || !IsA(op, OpExpr) ||
+		lb_board_column(match->defn)->expression != NULL ||
 		index->indexkeys[list_length(lookup->keys)] !=
 		lb_board_column(match->defn)->attno)
 		return false;

@@ -59,7 +59,7 @@
 static bool
 is_one_board(LbRanked *match, const WindowClause *window)
 {
-	const LbColumn *board = lb_board_column(match->defn);
+	const LbDefinition *defn = match->defn;
 	SortGroupClause *group;
 	TargetEntry *target;
 	LbUse		use;
@@ -67,13 +67,13 @@ is_one_board(LbRanked *match, const WindowClause *window)
 
 	if (window->partitionClause == NIL)
 		return true;
-	if (board == NULL || list_length(window->partitionClause) != 1)
+	if (!defn->family || list_length(window->partitionClause) != 1)
 		return false;
 	group = linitial(window->partitionClause);
 	target = get_sortgroupclause_tle(group, match->query->targetList);
-	if (!lb_find_use(&match->source, match->defn, (Node *) target->expr, &use) ||
-		use.attno != board->attno || use.cast ||
-		!lb_find_order(match->defn, &use, group->eqop, &order))
+	if (!lb_find_use(&match->source, defn, (Node *) target->expr, &use) ||
+		use.attno != lb_column_number(defn, lb_nkey_columns(defn)) || use.cast ||
+		!lb_find_order(defn, &use, group->eqop, &order))
 		return false;
 	if (OidIsValid(exprCollation((Node *) target->expr)) &&
 		!get_collation_isdeterministic(exprCollation((Node *) target->expr)))

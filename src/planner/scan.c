@@ -57,7 +57,7 @@ typedef struct Match
 	List	   *others;			/* RestrictInfos that the node checks */
 	bool		page;			/* the query may be a page: page.c */
 	Oid			index;			/* finds a member's row */
-	List	   *keys;			/* Vars of the key's columns */
+	List	   *keys;			/* the key's columns */
 } Match;
 
 
@@ -77,12 +77,12 @@ find_keys(Match *match)
 
 	for (int i = 0; i < lb_nkey_columns(defn); i++)
 	{
-		Var		   *var = lb_key_var(match->source, defn, i);
+		Expr	   *key = lb_column_expr(match->source, defn, i);
 
 		if (defn->columns[i].type->words == LB_TEXT &&
-			!LB_COLLATES_BYTES(var->varcollid))
+			!LB_COLLATES_BYTES(exprCollation((Node *) key)))
 			return lb_miss(match->source, defn, LB_MISS_TEXT);
-		match->keys = lappend(match->keys, var);
+		match->keys = lappend(match->keys, key);
 	}
 	return true;
 }
@@ -98,13 +98,11 @@ has_key(const LbSource *source, const LbDefinition *defn, const List *members)
 
 	foreach(lc, members)
 	{
-		const Var  *var = (const Var *)
-			lfirst_node(EquivalenceMember, lc)->em_expr;
+		Node	   *expr = (Node *) lfirst_node(EquivalenceMember, lc)->em_expr;
+		LbUse		use;
 
-		while (IsA(var, RelabelType))
-			var = (const Var *) ((const RelabelType *) var)->arg;
-		if (IsA(var, Var) && var->varno == (int) source->rel->relid &&
-			lb_key_column(defn, var->varattno) >= 0)
+		if (lb_find_use(source, defn, expr, &use) && !use.cast &&
+			use.column < lb_nindex_columns(defn))
 			return true;
 	}
 	return false;
@@ -276,7 +274,7 @@ enum
 	PATH_PRIVATE,				/* of the scan, likewise: */
 	PATH_EXPRS,
 	PATH_OTHERS,				/* RestrictInfos of the node's qual */
-	PATH_KEYS,					/* of the child's sort: Vars */
+	PATH_KEYS,					/* of the child's sort: expressions */
 	PATH_OPERATORS				/* likewise */
 };
 
@@ -432,12 +430,13 @@ clauses_on_order(const Match *match)
 	foreach(lc, match->others)
 	{
 		RestrictInfo *info = lfirst_node(RestrictInfo, lc);
-		const Var  *key = list_nth_node(Var, match->keys, match->quals.nequal);
+		Node	   *key = list_nth(match->keys, match->quals.nequal);
 		Bitmapset  *columns = NULL;
+		Bitmapset  *of_key = NULL;
 
 		pull_varattnos((Node *) info->clause, relid, &columns);
-		if (bms_is_member(key->varattno - FirstLowInvalidHeapAttributeNumber,
-						  columns))
+		pull_varattnos(key, relid, &of_key);
+		if (bms_overlap(of_key, columns))
 			found = lappend(found, info);
 	}
 	return found;

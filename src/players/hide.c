@@ -234,9 +234,12 @@ find_board(const char *board, Player *player)
 
 	if (defn == NULL)
 		lb_board_not_found(board, "The table lb_board lists the boards; of a family, name the family itself.");
-	if (!defn->has_ranked_if)
+	if (!lb_can_hide(defn))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 defn->has_ranked_if ?
+				 errmsg("\"ranked_if\" of board \"%s\" is a condition",
+						board) :
 				 errmsg("board \"%s\" has been made without \"ranked_if\"",
 						board),
 				 errdetail("Players are hidden by a boolean column of the table, which the board is created with."),
@@ -423,7 +426,7 @@ may_hide(const char *board, const char *type, Datum owners, bool any_owner)
 								   ACLMASK_ANY) != ACLCHECK_OK))
 		return false;
 	defn = lb_find_recorded(board);
-	if (defn == NULL || !defn->has_ranked_if || lb_player_type(defn) == NULL ||
+	if (defn == NULL || !lb_can_hide(defn) || lb_player_type(defn) == NULL ||
 		strcmp(lb_player_type(defn)->sql_name, type) != 0 ||
 		!lb_is_of_owners(defn, owners, any_owner))
 		return false;

@@ -35,6 +35,7 @@
 #include "utils/snapmgr.h"
 #include "utils/typcache.h"
 
+#include "boards/expression.h"
 #include "index/memberhash.h"
 #include "reads/fetch.h"
 #include "util/compat.h"
@@ -65,19 +66,36 @@ typedef struct Place
 
 static Place places[PLACES];
 
-static Form_pg_attribute
-column_of(const LbFetch *fetch, const LbColumn *column)
+/* How long the values of a column are. */
+static void
+length_of(const LbFetch *fetch, const LbColumn *column, bool *byval, int *len)
 {
-	return TupleDescAttr(RelationGetDescr(fetch->table), column->attno - 1);
+	int16		typlen;
+
+	if (unlikely(column->expression != NULL))
+	{
+		get_typlenbyval(column->oid, &typlen, byval);
+		*len = typlen;
+	}
+	else
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(fetch->table),
+											  column->attno - 1);
+
+		*byval = att->attbyval;
+		*len = att->attlen;
+	}
 }
 
 /* A hash of the value of a column. */
 static uint32
 hash_value(const LbFetch *fetch, const LbColumn *column, Datum value)
 {
-	Form_pg_attribute att = column_of(fetch, column);
+	bool		byval;
+	int			len;
 
-	return datum_image_hash(value, att->attbyval, att->attlen);
+	length_of(fetch, column, &byval, &len);
+	return datum_image_hash(value, byval, len);
 }
 
 /*
@@ -109,13 +127,15 @@ is_row_of(const LbFetch *fetch, const LbDefinition *defn, Datum board_value,
 		bool		is_member = i < defn->nmember;
 		const LbColumn *column = is_member ? &lb_member_columns(defn)[i] :
 			lb_board_column(defn);
-		Form_pg_attribute att = column_of(fetch, column);
+		bool		byval;
+		int			len;
 		bool		isnull;
-		Datum		value = slot_getattr(slot, column->attno, &isnull);
+		Datum		value = lb_column_value(column, slot, &isnull);
 
+		length_of(fetch, column, &byval, &len);
 		if (isnull ||
 			!datum_image_eq(value, is_member ? fetch->members[i] : board_value,
-							att->attbyval, att->attlen))
+							byval, len))
 			return false;
 	}
 	return true;
@@ -207,7 +227,8 @@ begin_scan(LbFetch *fetch, const LbDefinition *defn)
 	{
 		AttrNumber	attno = index->rd_index->indkey.values[i];
 
-		if (i > defn->nmember || !is_index_column(defn, attno) ||
+		if (i > defn->nmember || attno == InvalidAttrNumber ||
+			!is_index_column(defn, attno) ||
 			(defn->counts && !has_own_equality(index, i)))
 		{
 			index_close(index, NoLock);

@@ -36,6 +36,7 @@
 #include "boards/board_value.h"
 #include "boards/catalog.h"
 #include "boards/distributed.h"
+#include "boards/expression.h"
 #include "boards/resolve.h"
 #include "boards/target.h"
 #include "reads/query.h"
@@ -402,6 +403,7 @@ run_query(const LbDefinition *defn, const LbQueryArgs *args,
 	Oid			catalog = defn->catalog;
 	int32		id = defn->id;
 	int			nestlevel = 0;
+	int			pinned;
 
 	/*
 	 * A transaction that has locked the source already would use a plan from
@@ -410,6 +412,9 @@ run_query(const LbDefinition *defn, const LbQueryArgs *args,
 	AcceptInvalidationMessages();
 	if (defn->problem == lb_engine_problem)
 		nestlevel = set_up_distributed(args->query);
+
+	/* The texts of expressions are made for that path. */
+	pinned = lb_has_expressions(defn) ? lb_pin_search_path() : 0;
 	for (int try = 0; try < MAX_TRIES; try++)
 	{
 		Statement	statement = {.args = args,.step = args->step};
@@ -422,6 +427,8 @@ run_query(const LbDefinition *defn, const LbQueryArgs *args,
 		{
 			if (nestlevel > 0)
 				AtEOXact_GUC(true, nestlevel);
+			if (pinned > 0)
+				AtEOXact_GUC(true, pinned);
 			return SPI_processed;
 		}
 

@@ -212,7 +212,7 @@ word_from_prefix(LbText *t)
 static void
 word_score(LbText *t)
 {
-	lb_text_column(t, "t", t->defn->columns[0].name);
+	lb_text_column(t, "t", lb_score_column(t->defn));
 }
 
 /* The type, in pg_catalog, as which queries return a column. */
@@ -233,7 +233,7 @@ word_stype(LbText *t)
 static void
 member_of_t(LbText *t, int i)
 {
-	lb_text_column(t, "t", lb_member_columns(t->defn)[i].name);
+	lb_text_column(t, "t", &lb_member_columns(t->defn)[i]);
 }
 
 static void
@@ -358,7 +358,7 @@ word_keys(LbText *t)
 {
 	for (int i = 0; i < t->defn->nrank_by; i++)
 	{
-		lb_text_column(t, "t", t->defn->columns[i].name);
+		lb_text_column(t, "t", &t->defn->columns[i]);
 		appendStringInfo(&t->buf, " AS k%d, ", i + 1);
 	}
 	lb_text_members(t, ", ", key_member);
@@ -423,7 +423,7 @@ static void
 word_metadata(LbText *t)
 {
 	lb_require_metadata(t->defn);
-	lb_text_column(t, "t", "metadata");
+	appendStringInfoString(&t->buf, "t.metadata");
 }
 
 /* t is a row of the member asked for. */
@@ -441,7 +441,7 @@ word_rank_by(LbText *t)
 	{
 		if (i > 0)
 			appendStringInfoString(&t->buf, ", ");
-		lb_text_column(t, "t", t->defn->columns[i].name);
+		lb_text_column(t, "t", &t->defn->columns[i]);
 	}
 }
 

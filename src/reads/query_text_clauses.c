@@ -14,13 +14,37 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "boards/expression.h"
 #include "boards/resolve.h"
 #include "reads/query_text_internal.h"
 
-void
-lb_text_column(LbText *t, const char *alias, const char *name)
+/* A column, or the expression in its place. */
+static void
+append_column(LbText *t, const char *alias, const LbColumn *column)
 {
-	appendStringInfo(&t->buf, "%s.%s", alias, quote_identifier(name));
+	if (column->expression == NULL)
+		appendStringInfo(&t->buf, "%s.%s", alias, lb_quoted(column));
+	else
+		appendStringInfoString(&t->buf,
+							   lb_expression_sql(column->expression->kept,
+												 t->defn->source, alias));
+}
+
+void
+lb_text_column(LbText *t, const char *alias, const LbColumn *column)
+{
+	bool		partial = column->expression != NULL && t->defn->has_ranked_if &&
+		column->role < LB_ROLE_MEMBER;
+
+	if (partial)
+	{
+		appendStringInfoString(&t->buf, "(CASE WHEN ");
+		append_column(t, alias, lb_ranked_if_column(t->defn));
+		appendStringInfoString(&t->buf, " THEN ");
+	}
+	append_column(t, alias, column);
+	if (partial)
+		appendStringInfoString(&t->buf, " END)");
 }
 
 const char *
@@ -32,7 +56,7 @@ lb_text_collation(const LbColumn *column)
 void
 lb_text_ordered(LbText *t, const char *alias, const LbColumn *column)
 {
-	lb_text_column(t, alias, column->name);
+	lb_text_column(t, alias, column);
 	appendStringInfoString(&t->buf, lb_text_collation(column));
 }
 
@@ -92,15 +116,16 @@ column_facts(const LbDefinition *defn, AttrNumber attno, bool *notnull,
  * planner from reading an index on the score alone, so it is left out.
  */
 static void
-append_not_null(LbText *t, const char *alias, AttrNumber attno, const char *name)
+append_not_null(LbText *t, const char *alias, const LbColumn *column)
 {
-	bool		notnull;
+	bool		notnull = false;
 
-	column_facts(t->defn, attno, &notnull, NULL);
+	if (column->expression == NULL)
+		column_facts(t->defn, column->attno, &notnull, NULL);
 	if (notnull)
 		return;
 	appendStringInfoString(&t->buf, " AND ");
-	lb_text_column(t, alias, name);
+	lb_text_column(t, alias, column);
 	appendStringInfoString(&t->buf, " IS NOT NULL");
 }
 
@@ -109,30 +134,35 @@ static void
 append_board(LbText *t, const char *alias)
 {
 	const LbDefinition *defn = t->defn;
-	const char *name = lb_quoted(lb_board_column(defn));
+	const LbColumn *column = lb_board_column(defn);
 	int			n = t->nparams + 1;
 	Oid			collation;
 
 	if (!lb_has_text_boards(defn))
 	{
-		const char *type = lb_sql_type(lb_board_column(defn));
+		const char *type = lb_sql_type(column);
 
 		/* A domain over an enum has no operators of its own. */
-		appendStringInfo(&t->buf, " AND CAST(%s.%s AS %s) OPERATOR(pg_catalog.=) CAST($%d AS %s)",
-						 alias, name, type, n, type);
+		appendStringInfoString(&t->buf, " AND CAST(");
+		append_column(t, alias, column);
+		appendStringInfo(&t->buf, " AS %s) OPERATOR(pg_catalog.=) CAST($%d AS %s)",
+						 type, n, type);
 		return;
 	}
-	appendStringInfo(&t->buf, " AND %s.%s OPERATOR(pg_catalog.=) $%d",
-					 alias, name, n);
+	appendStringInfoString(&t->buf, " AND ");
+	append_column(t, alias, column);
+	appendStringInfo(&t->buf, " OPERATOR(pg_catalog.=) $%d", n);
 
 	/*
 	 * Boards differ where their names differ in any byte.  Not every
 	 * collation agrees.
 	 */
-	column_facts(defn, lb_board_column(defn)->attno, NULL, &collation);
+	if (column->expression != NULL)
+		return;
+	column_facts(defn, column->attno, NULL, &collation);
 	if (OidIsValid(collation) && !get_collation_isdeterministic(collation))
 		appendStringInfo(&t->buf, " AND %s.%s COLLATE pg_catalog.\"C\" OPERATOR(pg_catalog.=) $%d",
-						 alias, name, n);
+						 alias, lb_quoted(column), n);
 }
 
 void
@@ -142,17 +172,19 @@ lb_text_from(LbText *t, const char *alias, bool prefix)
 
 	appendStringInfo(&t->buf, "FROM %s %s WHERE true", defn->from_name, alias);
 	for (int i = 0; i < lb_nkey_columns(defn); i++)
-		append_not_null(t, alias, defn->columns[i].attno,
-						defn->columns[i].name);
+		append_not_null(t, alias, &defn->columns[i]);
 	if (prefix)
-		appendStringInfo(&t->buf, " AND pg_catalog.starts_with(CAST(%s.%s AS pg_catalog.text) COLLATE pg_catalog.\"C\", $1)",
-						 alias, lb_quoted(lb_board_column(defn)));
+	{
+		appendStringInfoString(&t->buf, " AND pg_catalog.starts_with(CAST(");
+		append_column(t, alias, lb_board_column(defn));
+		appendStringInfoString(&t->buf, " AS pg_catalog.text) COLLATE pg_catalog.\"C\", $1)");
+	}
 	else if (defn->family)
 		append_board(t, alias);
 	if (defn->has_ranked_if)
 	{
 		appendStringInfoString(&t->buf, " AND ");
-		lb_text_column(t, alias, lb_ranked_if_column(defn)->name);
+		append_column(t, alias, lb_ranked_if_column(defn));
 	}
 }
 
@@ -189,7 +221,7 @@ member_operand(LbText *t, int i)
 static void
 append_is_member(LbText *t, const char *alias, int i)
 {
-	lb_text_column(t, alias, lb_member_columns(t->defn)[i].name);
+	lb_text_column(t, alias, &lb_member_columns(t->defn)[i]);
 	appendStringInfoString(&t->buf, " OPERATOR(pg_catalog.=) ");
 	member_operand(t, i);
 }
@@ -214,7 +246,7 @@ static void
 append_subquery(LbText *t, int column)
 {
 	appendStringInfoString(&t->buf, "(SELECT ");
-	lb_text_column(t, "p", t->defn->columns[column].name);
+	lb_text_column(t, "p", &t->defn->columns[column]);
 	appendStringInfoChar(&t->buf, ' ');
 	lb_text_from(t, "p", false);
 	appendStringInfoString(&t->buf, " AND ");

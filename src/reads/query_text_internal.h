@@ -34,8 +34,11 @@ typedef struct LbText
 /* What is in the place of the i-th column of members, from 0. */
 typedef void (*LbTextMember) (LbText *t, int i);
 
-/* A column of a relation. */
-extern void lb_text_column(LbText *t, const char *alias, const char *name);
+/*
+ * A column of a relation.  An expression is evaluated only for rows that
+ * ranked_if is true for, since for others it could raise an error.
+ */
+extern void lb_text_column(LbText *t, const char *alias, const LbColumn *column);
 
 /*
  * Returns what follows a column where it is ordered: texts are in order of

@@ -90,6 +90,12 @@ check_submitted(LbDefinition *defn, const char *name, bool family)
 				 errmsg("\"%s\" is a family of boards", name),
 				 errdetail("Scores are submitted to the boards of leaderboards, as \"global\", and to windows, as those in the family \"*\".")));
 	lb_require_fit(defn);
+	if (lb_has_expressions(defn))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("board \"%s\" cannot take submitted scores", defn->name),
+				 errdetail("It is made of expressions; scores are submitted to columns."),
+				 errhint("Write to the table with SQL.")));
 	require_integer_score(defn);
 	(void) lb_require_player_type(defn);
 	if (family && !lb_has_text_boards(defn))
@@ -389,7 +395,7 @@ find_hides(const LbSubmitTarget *t)
 		return NULL;
 	defn = lb_find_in(t->call->stand_in, t->call->leaderboard.name);
 	if (defn != NULL && (defn->family || defn->misfit ||
-						 !defn->has_ranked_if ||
+						 !lb_can_hide(defn) ||
 						 lb_player_type(defn) != t->type))
 		return NULL;
 	return defn;

@@ -78,6 +78,13 @@
 	ExecInsertIndexTuples(rri, slot, estate, false, false, NULL, NIL)
 #endif
 
+/* Version 16 can skip columns that are missing. */
+#if PG_VERSION_NUM >= 160000
+#define LB_BUILD_ATTRMAP(in, out) build_attrmap_by_name(in, out, false)
+#else
+#define LB_BUILD_ATTRMAP(in, out) build_attrmap_by_name(in, out)
+#endif
+
 /* Version 18 counts searches, 19 has flags. */
 #if PG_VERSION_NUM >= 190000
 #define LB_INDEX_BEGINSCAN(heap, index, snapshot, nkeys) \

@@ -80,10 +80,19 @@ refuse_window(const char *board, const LbTarget *target)
 			 errhint("Windows are closed after their end by the worker, or lb_maintain().")));
 }
 
-/* Standings have members, and a row that is counted may have none. */
+/*
+ * Standings have members, and a row that is counted may have none.  Scores
+ * that are computed cannot be set.
+ */
 static void
-refuse_counts(const LbDefinition *defn)
+refuse_board(const LbDefinition *defn)
 {
+	if (lb_has_expressions(defn))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("board \"%s\" has no seasons", defn->name),
+				 errdetail("It is made of expressions, and the end of a season sets columns."),
+				 errhint("Close seasons of a board on columns.")));
 	if (!lb_has_members(defn))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -298,7 +307,7 @@ lock_board(const char *board, LbTarget *target)
 
 	lb_find_one_board(board, target);
 	refuse_window(board, target);
-	refuse_counts(target->defn);
+	refuse_board(target->defn);
 	lb_require_owner(target->defn->source);
 	do
 	{

@@ -99,19 +99,6 @@ end_build(LbBuild *build, bool again)
 	build->ended = true;
 }
 
-/* For errors, and for a worker that is terminated. */
-static void
-abandon_build(int code, Datum arg)
-{
-	LbBuild    *build = (LbBuild *) DatumGetPointer(arg);
-
-	/* An error may have left the locks held. */
-	LWLockReleaseAll();
-	lb_set_queueing(build, false);
-	lb_free_new_boards(build);
-	end_build(build, true);
-}
-
 /*
  * Say why the build cannot be done; a board that is not ready is offline then.
  */
@@ -124,8 +111,41 @@ build_offline(LbBuild *build, const char *reason, bool passing)
 }
 
 /*
- * The same, and end the build.  If the reason is passing, another one is
- * wanted.  Returns NULL, for its callers to return.
+ * Whether an error that ends a build is one that an expression has raised.
+ * The next build would raise it again.
+ */
+static bool
+is_of_expression(const LbBuild *build, int code)
+{
+	int			category = code != 0 || !build->evaluates ? 0 :
+		ERRCODE_TO_CATEGORY(geterrcode());
+
+	return category == ERRCODE_DATA_EXCEPTION ||
+		category == ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION ||
+		category == ERRCODE_PLPGSQL_ERROR ||
+		category == ERRCODE_SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION;
+}
+
+/* For errors, and for a worker that is terminated. */
+static void
+abandon_build(int code, Datum arg)
+{
+	LbBuild    *build = (LbBuild *) DatumGetPointer(arg);
+	bool		again = !is_of_expression(build, code);
+
+	/* An error may have left the locks held. */
+	LWLockReleaseAll();
+	lb_set_queueing(build, false);
+	lb_free_new_boards(build);
+	if (!again)
+		build_offline(build, "an expression of the board has raised an error for a row: the server's log has it",
+					  false);
+	end_build(build, again);
+}
+
+/*
+ * build_offline(), and end the build.  If the reason is passing, another one
+ * is wanted.  Returns NULL, for its callers to return.
  */
 static LbDefinition *
 give_up(LbBuild *build, const char *reason, bool passing)
@@ -571,6 +591,7 @@ build_claimed(LbBuild *build)
 		LbBuildResult result;
 		int			attempts = 0;
 
+		build->evaluates = lb_has_expressions(defn);
 		do
 		{
 			result = queue_and_build(build, defn);

@@ -28,6 +28,7 @@ typedef struct LbBuild
 	LbFloor		floor;			/* of the new boards */
 	bool		installed;
 	bool		ended;
+	bool		evaluates;		/* the board has expressions */
 
 	/* The new boards, which no other process can reach; then the old ones. */
 	LbRef		single;

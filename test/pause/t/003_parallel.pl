@@ -5,6 +5,7 @@ use strict;
 use warnings;
 
 use FindBin;
+use IPC::Run;
 use lib "$FindBin::RealBin/../../t";
 use LbStandby;
 use LbTest;
@@ -71,7 +72,8 @@ for my $how (
 
 	$holder->query('SELECT pg_advisory_lock(20260411)');
 	$node->safe_psql('postgres', q{ALTER DATABASE postgres SET leaderboard.pause_at = 'scan'});
-	$node->psql('postgres', q{SET statement_timeout = '1ms'; SELECT lb_rebuild()});
+	my $rebuild = IPC::Run::start([ 'psql', '-X', '-q', '-c', 'SELECT lb_rebuild()', '-d', $node->connstr('postgres') ],
+		'<', \undef, '>', \my $output, '2>', \$output);
 	ok(paused(2), "$what: both parallel workers have stopped");
 	# Changes that come into the queue of the build.
 	$node->safe_psql('postgres', 'INSERT INTO seen SELECT g FROM generate_series(1, 10) g');
@@ -84,6 +86,7 @@ for my $how (
 	ok($node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE wait_event = 'advisory'}),
 		"$what: no worker waits");
 	$holder->query('SELECT pg_advisory_unlock(20260411)');
+	$rebuild->finish;
 	ok(boards_ready($node, 'postgres'), "$what: the board is ready");
 	is($node->safe_psql('postgres', q{SELECT lb_count('seen') = count(*) AND lb_rank_of_score(500, 'seen') = count(*) FILTER (WHERE score > 500) + 1 FROM seen}),
 		't', "$what: the board has the changes");

@@ -1,0 +1,271 @@
+--
+-- Boards on expressions and conditions, beside boards on stored columns.
+--
+SET TIME ZONE 'UTC';
+CREATE SCHEMA ex;
+CREATE TABLE ex.elo (
+	id integer PRIMARY KEY, points integer, games integer NOT NULL, level integer, banned boolean,
+	country text, name text,
+	per_game integer GENERATED ALWAYS AS (points / games) STORED,
+	shown boolean GENERATED ALWAYS AS (level > 10 AND NOT banned) STORED);
+INSERT INTO ex.elo SELECT i, nullif(i * 7919 % 1000, 0), 1 + i % 13, nullif(i % 30, 3), nullif(i % 11, 2) = 0,
+	(ARRAY['FR', 'de', 'US', NULL])[1 + i % 4], 'n' || i % 40 FROM generate_series(1, 600) AS i;
+
+SELECT lb_create_board('ratio', 'ex.elo', 'id', rank_by => '(points / games) DESC, lower(name)');
+SELECT lb_create_board('shown', 'ex.elo', 'id', rank_by => 'points DESC', ranked_if => 'level > 10 AND NOT banned');
+SELECT lb_create_board('lands', 'ex.elo', 'id', rank_by => '(points / games) DESC', board_column => 'upper(country)');
+SELECT lb_create_board('counted', 'ex.elo', rank_by => '(points / games)', ranked_if => '(level > 10)', keeps => 'counts');
+SELECT lb_create_board('all', 'ex.elo', 'id', rank_by => '(points % 7) DESC, (id % 3 = 0), points DESC',
+	board_column => '(level % 4)', ranked_if => 'name <> ''n3'' OR points / games > 5');
+-- A column in parentheses is a column.
+SELECT lb_create_board('plain', 'ex.elo', 'id', rank_by => '(points) DESC', ranked_if => '(banned)', board_column => '(country)');
+SELECT lb_wait_ready();
+SELECT board, member, rank_by, board_column, ranked_if, expressions FROM lb_board ORDER BY id;
+\d ex.elo
+SELECT s.stxname, s.stxstattarget = 0 AS no_statistics, obj_description(s.oid, 'pg_statistic_ext'), pg_get_userbyid(s.stxowner) = current_user AS owner
+FROM pg_statistic_ext s WHERE s.stxrelid = 'ex.elo'::regclass ORDER BY 1;
+
+-- What the boards say, by the index and by the query.
+CREATE FUNCTION ex.answers() RETURNS TABLE (what text, answer text) LANGUAGE sql AS $$
+	SELECT 'ratio', string_agg(concat_ws(' ', t.rank, t.member, t.score), ', ') FROM lb_top(5, 'ratio') t
+	UNION ALL SELECT 'ratio, all', md5(string_agg(t::text, ',')) FROM lb_top(1000, 'ratio') t
+	UNION ALL SELECT 'shown', string_agg(concat_ws(' ', t.rank, t.member, t.score), ', ') FROM lb_top(5, 'shown') t
+	UNION ALL SELECT 'shown, all', md5(string_agg(t::text, ',')) FROM lb_top(1000, 'shown') t
+	UNION ALL SELECT 'lands', string_agg(concat_ws(' ', l.country, lb_count('lands:' || l.country), lb_rank(l.id, 'lands:' || l.country),
+		round(lb_percentile(l.id, 'lands:' || l.country)::numeric, 3)), ', ') FROM (VALUES ('FR', 16), ('DE', 5), ('US', 2), ('IT', 1)) AS l (country, id)
+	UNION ALL SELECT 'counted', concat_ws(' ', lb_count('counted'), lb_rank_of_score(20, 'counted'), lb_count_between(3, 40, 'counted'), lb_score_at_percentile(30, 'counted'))
+	UNION ALL SELECT 'all', string_agg(concat_ws(' ', b, lb_count('all:' || b), (SELECT md5(string_agg(t::text, ',')) FROM lb_top(1000, 'all:' || b) t)), ', ')
+		FROM generate_series(0, 3) AS b
+	UNION ALL SELECT 'around', string_agg(concat_ws(' ', t.rank, t.member), ', ') FROM lb_around(70, 'ratio') t
+	UNION ALL SELECT 'among', string_agg(concat_ws(' ', t.rank, t.member), ', ') FROM lb_among(ARRAY[7, 70, 333], 'shown') t
+$$;
+SELECT * FROM ex.answers();
+SET leaderboard.enable_index = off;
+SELECT * FROM ex.answers();
+RESET leaderboard.enable_index;
+-- The same of stored columns.
+SELECT (SELECT array_agg(id ORDER BY per_game DESC, lower(name) COLLATE "C", id) FROM ex.elo WHERE per_game IS NOT NULL)
+	= (SELECT array_agg(member::integer ORDER BY rank) FROM lb_top(1000, 'ratio')) AS ratio,
+	(SELECT array_agg(id ORDER BY points DESC, id) FROM ex.elo WHERE shown AND points IS NOT NULL)
+	= (SELECT array_agg(member::integer ORDER BY rank) FROM lb_top(1000, 'shown')) AS shown;
+
+-- Plain SQL: the plan's first node.
+CREATE FUNCTION ex.plan(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+		EXIT WHEN line LIKE '%->%';
+		RETURN NEXT line;
+	END LOOP;
+END $$;
+SET enable_seqscan = off;
+SELECT ex.plan('SELECT count(*) FROM ex.elo WHERE points / games > 20');
+SELECT ex.plan('SELECT count(*) FROM ex.elo WHERE level > 10 AND NOT banned AND points > 20');
+SELECT ex.plan('SELECT count(*) FROM ex.elo WHERE NOT banned AND points > 20 AND level >= 11');
+SELECT ex.plan('SELECT count(*) FROM ex.elo WHERE NOT banned AND points > 20 AND level > 11');
+SELECT ex.plan('SELECT max(points / games), count(*) FROM ex.elo WHERE upper(country) = ''DE''');
+SELECT ex.plan('SELECT count(*) FROM ex.elo WHERE upper(country) = ''DE'' AND points / games BETWEEN 3 AND 70');
+SELECT ex.plan('SELECT id FROM ex.elo WHERE upper(country) = ''DE'' AND points / games IS NOT NULL ORDER BY points / games DESC, id LIMIT 3');
+SELECT ex.plan('SELECT id FROM ex.elo WHERE upper(country) = ''DE'' AND points / games IS NOT NULL ORDER BY points / games DESC, id LIMIT 3 OFFSET 50');
+SELECT ex.plan('SELECT id, rank() OVER (ORDER BY points DESC) FROM ex.elo WHERE level > 10 AND NOT banned AND points IS NOT NULL LIMIT 3');
+SELECT count(*) FROM ex.elo WHERE points / games > 20;
+SELECT count(*) FROM ex.elo WHERE NOT banned AND points > 20 AND level >= 11;
+SELECT max(points / games), count(*) FROM ex.elo WHERE upper(country) = 'DE';
+SELECT id FROM ex.elo WHERE upper(country) = 'DE' AND points / games IS NOT NULL ORDER BY points / games DESC, id LIMIT 3 OFFSET 50;
+SET leaderboard.enable_index = off;
+SELECT count(*) FROM ex.elo WHERE points / games > 20;
+SELECT count(*) FROM ex.elo WHERE NOT banned AND points > 20 AND level >= 11;
+SELECT max(points / games), count(*) FROM ex.elo WHERE upper(country) = 'DE';
+SELECT id FROM ex.elo WHERE upper(country) = 'DE' AND points / games IS NOT NULL ORDER BY points / games DESC, id LIMIT 3 OFFSET 50;
+RESET leaderboard.enable_index;
+RESET enable_seqscan;
+SELECT board, used, reason FROM lb_explain('SELECT count(*) FROM ex.elo WHERE points / games > 20 AND level > 3') ORDER BY board;
+
+-- Rows come, change and go.
+UPDATE ex.elo SET points = points + 1 WHERE id % 3 = 0;
+UPDATE ex.elo SET level = level + 5, country = 'it' WHERE id % 7 = 0;
+UPDATE ex.elo SET games = games + 1, banned = NOT banned WHERE id % 5 = 0;
+DELETE FROM ex.elo WHERE id % 10 = 1;
+INSERT INTO ex.elo VALUES (1001, 500, 2, 20, false, 'FR', 'N1');
+SELECT * FROM lb_verify();
+-- An error is that of the expression.  The row stays what it was.
+UPDATE ex.elo SET games = 0 WHERE id = 5;
+INSERT INTO ex.elo VALUES (1002, 500, 0);
+SELECT games FROM ex.elo WHERE id = 5;
+
+-- What an expression names follows a rename.
+ALTER TABLE ex.elo RENAME games TO played;
+ALTER TABLE ex.elo RENAME TO ratings;
+SELECT board, rank_by, board_column, ranked_if FROM lb_board ORDER BY board;
+SELECT lb_wait_ready();
+SELECT * FROM lb_verify();
+CREATE FUNCTION ex.weigh(integer, integer) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT $1 * 3 - $2';
+CREATE OPERATOR ex.<<>> (FUNCTION = ex.weigh, LEFTARG = integer, RIGHTARG = integer);
+SELECT lb_create_board('weighed', 'ex.ratings', 'id', rank_by => '(points OPERATOR(ex.<<>>) played) DESC', ranked_if => 'ex.weigh(points, level) > 10');
+SELECT lb_wait_ready();
+ALTER FUNCTION ex.weigh(integer, integer) RENAME TO heft;
+SELECT rank_by, ranked_if FROM lb_board WHERE board = 'weighed';
+ALTER SCHEMA ex RENAME TO ey;
+SELECT rank_by, ranked_if FROM lb_board WHERE board = 'weighed';
+SELECT lb_wait_ready();
+SELECT lb_rank(9, 'weighed'), (SELECT 1 + count(*) FROM ey.ratings r, ey.ratings p WHERE p.id = 9 AND r.points * 3 - r.level > 10
+	AND (-(r.points * 3 - r.played), r.id) < (-(p.points * 3 - p.played), p.id)) AS by_hand;
+SELECT * FROM lb_verify();
+-- A function that is replaced has other values.
+CREATE OR REPLACE FUNCTION ey.heft(integer, integer) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT 1000 - $1 * 3 - $2';
+SELECT lb_rank(9, 'weighed'), (SELECT 1 + count(*) FROM ey.ratings r, ey.ratings p WHERE p.id = 9 AND 1000 - r.points * 3 - r.level > 10
+	AND (-(1000 - r.points * 3 - r.played), r.id) < (-(1000 - p.points * 3 - p.played), p.id)) AS by_hand;
+SELECT lb_wait_ready();
+SELECT lb_rank(9, 'weighed'), (SELECT 1 + count(*) FROM ey.ratings r, ey.ratings p WHERE p.id = 9 AND 1000 - r.points * 3 - r.level > 10
+	AND (-(1000 - r.points * 3 - r.played), r.id) < (-(1000 - p.points * 3 - p.played), p.id)) AS by_hand;
+BEGIN;
+CREATE OR REPLACE FUNCTION ey.heft(integer, integer) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT $1';
+SELECT lb_rank(9, 'weighed') = (SELECT 1 + count(*) FROM ey.ratings r, ey.ratings p WHERE p.id = 9 AND r.points > 10
+	AND (-r.points, r.id) < (-p.points, p.id)) AS before_commit;
+ROLLBACK;
+SELECT lb_wait_ready();
+SELECT * FROM lb_verify();
+-- One that is no longer immutable ends the index; queries go on.
+-- PostgreSQL puts the text of a function in SQL in its place, which is immutable.
+CREATE OR REPLACE FUNCTION ey.heft(integer, integer) RETURNS integer STABLE LANGUAGE plpgsql AS 'BEGIN RETURN 1000 - $1 * 3 - $2; END';
+SELECT lb_rank(9, 'weighed') IS NOT NULL AS ranked;
+UPDATE ey.ratings SET points = points + 1 WHERE id = 5;
+SELECT lb_rebuild('weighed');
+ALTER FUNCTION ey.heft(integer, integer) IMMUTABLE;
+SELECT lb_rebuild('weighed');
+SELECT * FROM lb_verify('weighed');
+-- It cannot be dropped, unless with what depends on it.
+DROP FUNCTION ey.heft(integer, integer);
+DROP OPERATOR ey.<<>> (integer, integer);
+-- A type that changes, where it can.
+ALTER TABLE ey.ratings DROP per_game;
+ALTER TABLE ey.ratings ALTER points TYPE bigint;
+SELECT lb_drop_board('weighed');
+ALTER TABLE ey.ratings ALTER points TYPE bigint;
+SELECT board, rank_by FROM lb_board ORDER BY board;
+SELECT lb_rebuild();
+SELECT * FROM lb_verify();
+
+-- What keeps an expression is gone.
+DO $$
+BEGIN
+	EXECUTE format('DROP STATISTICS ey.%I', (SELECT expressions[1] FROM lb_board WHERE board = 'ratio'));
+END $$;
+SELECT state, reason FROM lb_stat_board WHERE board = 'ratio' AND state = 'ready';
+SELECT lb_rank(5, 'ratio');
+UPDATE ey.ratings SET points = points + 1 WHERE id = 5;
+SELECT lb_rebuild('ratio');
+SELECT lb_rebuild('ratio');
+SELECT * FROM lb_verify('ratio');
+ALTER TABLE ey.ratings DROP shown, DROP level;
+SELECT lb_rank(5, 'shown');
+SELECT lb_rebuild('shown');
+SELECT count(*) FROM pg_statistic_ext WHERE stxrelid = 'ey.ratings'::regclass;
+SELECT lb_drop_board(board) FROM lb_board WHERE source = 'ey.ratings'::regclass ORDER BY board;
+SELECT count(*) FROM pg_statistic_ext WHERE stxrelid = 'ey.ratings'::regclass;
+
+-- Rows from before the board raise an error: they can be mended.
+UPDATE ey.ratings SET played = 0 WHERE id IN (5, 6);
+SELECT lb_create_board('late', 'ey.ratings', 'id', rank_by => '(points / played) DESC');
+SELECT lb_wait_ready('1 ms');
+UPDATE ey.ratings SET played = 1 WHERE id = 5;
+DELETE FROM ey.ratings WHERE id = 6;
+UPDATE ey.ratings SET played = 0 WHERE id = 8;
+SELECT lb_rebuild('late');
+SELECT * FROM lb_verify('late');
+SELECT lb_drop_board('late');
+-- A condition keeps the expression from them, also in the query.
+UPDATE ey.ratings SET played = 0 WHERE id IN (5, 7);
+SELECT lb_create_board('partial', 'ey.ratings', 'id', rank_by => '(points / played) DESC', ranked_if => 'played > 0');
+SELECT lb_wait_ready();
+SELECT lb_count('partial') = count(*), lb_rank(5, 'partial') FROM ey.ratings WHERE played > 0 AND points IS NOT NULL;
+SET leaderboard.enable_index = off;
+SELECT lb_count('partial') = count(*), lb_rank(5, 'partial') FROM ey.ratings WHERE played > 0 AND points IS NOT NULL;
+RESET leaderboard.enable_index;
+ANALYZE ey.ratings;
+UPDATE ey.ratings SET played = 2 - played WHERE id IN (5, 8);
+SELECT * FROM lb_verify();
+
+-- Partitions whose columns stand in another order.
+CREATE TABLE ey.parts (id integer, a integer, b integer, k integer, PRIMARY KEY (id, k)) PARTITION BY LIST (k);
+CREATE TABLE ey.parts_1 PARTITION OF ey.parts FOR VALUES IN (1);
+CREATE TABLE ey.parts_2 (b integer, gone integer, k integer NOT NULL, a integer, id integer NOT NULL);
+ALTER TABLE ey.parts_2 DROP gone;
+ALTER TABLE ey.parts ATTACH PARTITION ey.parts_2 FOR VALUES IN (2);
+SELECT lb_create_board('parts', 'ey.parts', 'id', rank_by => '(a - b) DESC', board_column => 'k', ranked_if => 'a > 3');
+SELECT lb_wait_ready();
+INSERT INTO ey.parts SELECT i, i % 50, i % 7, 1 + i % 2 FROM generate_series(1, 200) AS i;
+UPDATE ey.parts SET a = a + 1, k = 3 - k WHERE id % 5 = 0;
+UPDATE ey.parts_2 SET b = b - 1 WHERE id % 3 = 0;
+SELECT lb_count('parts:1') + lb_count('parts:2') = count(*) FILTER (WHERE a > 3) AS counted FROM ey.parts;
+SELECT * FROM lb_verify();
+SELECT lb_rebuild('parts');
+SELECT * FROM lb_verify();
+
+-- Rights: the functions run with the owner's, whoever writes.
+CREATE ROLE ex_owner; CREATE ROLE ex_player;
+CREATE SCHEMA ez AUTHORIZATION ex_owner;
+SET ROLE ex_owner;
+CREATE FUNCTION ez.spy(integer) RETURNS integer IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+	IF current_user <> 'ex_owner' OR current_setting('search_path') <> 'pg_catalog, pg_temp' THEN
+		RAISE 'as %, %', current_user, current_setting('search_path');
+	END IF;
+	RETURN $1;
+END $$;
+CREATE TABLE ez.t (id integer PRIMARY KEY, score integer);
+RESET ROLE;
+GRANT EXECUTE ON FUNCTION lb_create_board TO ex_owner;
+SET ROLE ex_owner;
+SELECT lb_create_board('spied', 'ez.t', 'id', rank_by => 'ez.spy(score) DESC');
+GRANT USAGE ON SCHEMA ez TO ex_player;
+GRANT INSERT, UPDATE, SELECT (id), SELECT (score) ON ez.t TO ex_player;
+REVOKE EXECUTE ON FUNCTION ez.spy(integer) FROM PUBLIC;
+RESET ROLE;
+SELECT lb_wait_ready();
+SET ROLE ex_player;
+INSERT INTO ez.t VALUES (1, 10), (2, 20);
+UPDATE ez.t SET score = score + 1;
+-- The query calls the function with the rights of who asks.
+SELECT lb_rank(1, 'spied');
+RESET ROLE;
+INSERT INTO ez.t VALUES (3, 30);
+SELECT lb_rank(1, 'spied');
+SELECT * FROM lb_verify('spied');
+SELECT s.stxname, s.stxowner::regrole FROM pg_statistic_ext s WHERE s.stxrelid = 'ez.t'::regclass;
+
+-- What no board can have.
+\set VERBOSITY default
+SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => 'points / played DESC');
+SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => '(points / play) DESC');
+SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => '(points / played) + 1 DESC');
+SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => '(points / played DESC');
+SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => '(points * random()) DESC');
+SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => '(1) DESC');
+SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => '((SELECT max(points) FROM ey.ratings)) DESC');
+SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => 'max(points) DESC');
+SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => 'generate_series(1, points) DESC');
+SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => '(points, played) DESC');
+SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => '(points::numeric / played) DESC');
+SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => '(ratings::text) DESC');
+SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => '(xmin::text) DESC');
+SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => '(points FROM ey.ratings) DESC');
+SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => '(points); DROP TABLE ey.ratings');
+SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => '(points::text) DESC', keeps => 'counts');
+SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => '(points + 1) DESC, (points + 1)');
+SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => 'points DESC', ranked_if => 'played');
+SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => 'points DESC', ranked_if => 'played + 1');
+SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => 'points DESC', ranked_if => '');
+SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => 'points DESC', ranked_if => 'played > 3 OR');
+SELECT lb_create_board('x', 'ey.ratings', '(id + 1)', rank_by => 'points DESC');
+SELECT lb_create_board('*', 'ey.ratings', 'id', rank_by => 'points DESC', board_column => 'lower(name)');
+SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => 'points DESC', board_column => 'lower(name) DESC');
+SELECT lb_close_season('partial', 'S1');
+SELECT lb_create_board('hidden', 'ey.ratings', 'id', rank_by => 'points DESC', ranked_if => 'played > 3');
+SELECT lb_hide(5, '{hidden}');
+
+DROP SCHEMA ey, ez CASCADE;
+REVOKE EXECUTE ON FUNCTION lb_create_board FROM ex_owner;
+DROP ROLE ex_owner, ex_player;
+SELECT * FROM lb_board;

@@ -1,0 +1,445 @@
+/*-------------------------------------------------------------------------
+ *
+ * expression.c
+ *	  Expressions in the place of columns.
+ *
+ * A statistics object keeps an expression: CREATE STATISTICS ON (expr) FROM
+ * table.  It is the one object of PostgreSQL, beside an index, that is an
+ * expression over a table's columns.  So the expression follows renames of all
+ * that it names.  A function that it calls cannot be dropped; if a column is,
+ * the object goes with it.  ALTER COLUMN TYPE makes the object again, and
+ * pg_dump dumps it.  Its statistics target is 0, so ANALYZE does not evaluate
+ * it: the predicate of a partial board may be what keeps it from an error.
+ *
+ * An expression is evaluated in triggers and builds.  A user that may write to
+ * the table must not thereby lend its rights to functions of the owner's, nor
+ * lead them to other objects: so they run with the owner's rights, as in a
+ * security-restricted operation, and search_path is pg_catalog, pg_temp.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/transam.h"
+#include "catalog/pg_statistic_ext.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "parser/scansup.h"
+#include "rewrite/rewriteManip.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/ruleutils.h"
+
+#include "boards/cache.h"
+#include "boards/expression.h"
+
+
+
+/* ----------------------------------------------------------------
+ *		Texts
+ * ----------------------------------------------------------------
+ */
+
+/* The end of a quoted text that begins at p, or NULL. */
+static const char *
+quotes_end(const char *p, bool escapes)
+{
+	char		quote = *p;
+
+	for (p++; *p != '\0'; p++)
+	{
+		if (escapes && *p == '\\' && p[1] != '\0')
+			p++;
+		else if (*p == quote && p[1] == quote)
+			p++;
+		else if (*p == quote)
+			return p + 1;
+	}
+	return NULL;
+}
+
+/*
+ * The raw parser has the last word on what a user writes.  Of what ruleutils.c
+ * writes, strings with escapes begin with an E.
+ */
+const char *
+lb_parentheses_end(const char *p)
+{
+	int			depth = 0;
+	const char *begin = p;
+
+	while (*p != '\0')
+	{
+		if (*p == '\'' || *p == '"')
+		{
+			p = quotes_end(p, *p == '\'' && p > begin && (p[-1] == 'E' || p[-1] == 'e'));
+			if (p == NULL)
+				return NULL;
+			continue;
+		}
+		if (*p == '(')
+			depth++;
+		else if (*p == ')' && --depth == 0)
+			return p + 1;
+		p++;
+	}
+	return NULL;
+}
+
+LbExpression *
+lb_make_expression(const char *text, int len)
+{
+	LbExpression *expression = palloc0(sizeof(LbExpression));
+	char	   *copy = pnstrdup(text, len);
+
+	if (*copy != '(' || lb_parentheses_end(copy) != copy + len)
+		copy = psprintf("(%s)", copy);
+	expression->text = copy;
+	return expression;
+}
+
+LbExpression *
+lb_copy_expression(const LbExpression *expression)
+{
+	LbExpression *copy = palloc0(sizeof(LbExpression));
+
+	copy->text = pstrdup(expression->text);
+	if (expression->statistics != NULL)
+		copy->statistics = pstrdup(expression->statistics);
+	return copy;
+}
+
+void
+lb_free_expression(LbExpression *expression)
+{
+	if (expression->context != NULL)
+		MemoryContextDelete(expression->context);
+	if (expression->statistics != NULL)
+		pfree(expression->statistics);
+	pfree(expression->text);
+	pfree(expression);
+}
+
+int
+lb_pin_search_path(void)
+{
+	int			nestlevel = NewGUCNestLevel();
+
+	(void) set_config_option("search_path", "pg_catalog, pg_temp",
+							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+							 true, 0, false);
+	return nestlevel;
+}
+
+char *
+lb_expression_sql(Node *expr, Oid table, const char *alias)
+{
+	int			nestlevel = lb_pin_search_path();
+	const char *name = alias != NULL ? alias : get_rel_name(table);
+	char	   *sql = deparse_expression(expr, deparse_context_for(name, table),
+										 alias != NULL, false);
+
+	AtEOXact_GUC(false, nestlevel);
+	if (*sql == '(' && lb_parentheses_end(sql) == sql + strlen(sql))
+		return sql;
+	return psprintf("(%s)", sql);
+}
+
+
+/* ----------------------------------------------------------------
+ *		Resolving
+ * ----------------------------------------------------------------
+ */
+
+/* The rights before an expression runs with those of the table's owner. */
+typedef struct SavedRights
+{
+	Oid			user;
+	int			context;
+	int			nestlevel;
+} SavedRights;
+
+static void
+switch_rights(SavedRights *saved, const LbExpressionOwner *owner)
+{
+	GetUserIdAndSecContext(&saved->user, &saved->context);
+	SetUserIdAndSecContext(owner->role,
+						   saved->context | SECURITY_RESTRICTED_OPERATION);
+	saved->nestlevel = lb_pin_search_path();
+}
+
+static void
+restore_rights(const SavedRights *saved)
+{
+	AtEOXact_GUC(false, saved->nestlevel);
+	SetUserIdAndSecContext(saved->user, saved->context);
+}
+
+Node *
+lb_kept_expression(Oid table, const char *statistics)
+{
+	Relation	rel = table_open(StatisticExtRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	Node	   *result = NULL;
+
+	ScanKeyInit(&key, Anum_pg_statistic_ext_stxrelid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(table));
+	scan = systable_beginscan(rel, StatisticExtRelidIndexId, true, NULL, 1, &key);
+	while (result == NULL && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_statistic_ext form = (Form_pg_statistic_ext) GETSTRUCT(tuple);
+		Datum		exprs;
+		bool		isnull;
+
+		if (strcmp(NameStr(form->stxname), statistics) != 0)
+			continue;
+		exprs = heap_getattr(tuple, Anum_pg_statistic_ext_stxexprs,
+							 RelationGetDescr(rel), &isnull);
+		if (!isnull)
+			result = linitial((List *) stringToNode(TextDatumGetCString(exprs)));
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	if (result != NULL)
+		fix_opfuncids(result);
+	return result;
+}
+
+static bool
+add_function(Oid function, void *context)
+{
+	List	  **functions = (List **) context;
+
+	*functions = list_append_unique_oid(*functions, function);
+	return false;
+}
+
+static bool
+find_functions(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	(void) check_functions_in_node(node, add_function, context);
+	return expression_tree_walker(node, find_functions, context);
+}
+
+/* A domain can have checks, which can call anything. */
+static bool
+has_domain(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	return IsA(node, CoerceToDomain) ||
+		expression_tree_walker(node, has_domain, context);
+}
+
+static bool
+is_trusted(Node *expr, List *functions)
+{
+	ListCell   *lc;
+
+	foreach(lc, functions)
+	{
+		if (lfirst_oid(lc) >= FirstNormalObjectId)
+			return false;
+	}
+	return !has_domain(expr, NULL);
+}
+
+static void
+fill_in(LbExpression *expression)
+{
+	SavedRights saved;
+
+	find_functions(expression->kept, &expression->functions);
+	pull_varattnos(expression->kept, 1, &expression->attnos);
+	expression->trusted = is_trusted(expression->kept, expression->functions);
+	switch_rights(&saved, &expression->owner);
+	expression->simplified = expression_planner((Expr *) copyObject(expression->kept));
+	restore_rights(&saved);
+	expression->is_mutable = contain_mutable_functions((Node *) expression->simplified);
+}
+
+void
+lb_resolve_expression(LbExpression *expression, Oid table,
+					  const LbExpressionOwner *owner, MemoryContext parent,
+					  bool cached)
+{
+	LbExpression resolved = *expression;
+	MemoryContext old;
+
+	resolved.context = NULL;
+	resolved.state_context = NULL;
+	resolved.state = NULL;
+	resolved.running = false;
+	resolved.attnos = NULL;
+	resolved.functions = NIL;
+	resolved.owner = *owner;
+	if (expression->statistics != NULL)
+	{
+		resolved.context = AllocSetContextCreate(parent,
+												 "leaderboard expression",
+												 ALLOCSET_SMALL_SIZES);
+		old = MemoryContextSwitchTo(resolved.context);
+		resolved.kept = lb_kept_expression(table, expression->statistics);
+		if (resolved.kept != NULL)
+			fill_in(&resolved);
+		MemoryContextSwitchTo(old);
+		if (resolved.kept == NULL)
+		{
+			MemoryContextDelete(resolved.context);
+			resolved.context = NULL;
+		}
+	}
+	if (expression->context != NULL && cached)
+		lb_cache_retire(expression->context);
+	*expression = resolved;
+}
+
+LbExpression *
+lb_map_expression(const LbExpression *expression, const AttrMap *map)
+{
+	LbExpression *copy = palloc(sizeof(LbExpression));
+	bool		whole_row;
+
+	*copy = *expression;
+	copy->state_context = NULL;
+	copy->state = NULL;
+	copy->running = false;
+	if (copy->context == NULL)
+		return copy;
+	copy->context = AllocSetContextCreate(CurrentMemoryContext,
+										  "leaderboard expression",
+										  ALLOCSET_SMALL_SIZES);
+	if (map != NULL)
+		copy->simplified = (Expr *) map_variable_attnos((Node *) expression->simplified,
+														1, 0, map, InvalidOid, &whole_row);
+	return copy;
+}
+
+
+/* ----------------------------------------------------------------
+ *		Evaluating
+ * ----------------------------------------------------------------
+ */
+
+static void
+add_context(void *arg)
+{
+	const LbExpression *expression = (const LbExpression *) arg;
+
+	errcontext("expression %s of board \"%s\"", expression->text,
+			   expression->owner.board);
+}
+
+/*
+ * A state of its evaluation.  Functions are looked up, so the rights are those
+ * that it is to have.
+ */
+static ExprState *
+make_state(const LbExpression *expression, MemoryContext context)
+{
+	MemoryContext old = MemoryContextSwitchTo(context);
+	ExprState  *state = ExecInitExpr(expression->simplified, NULL);
+
+	MemoryContextSwitchTo(old);
+	return state;
+}
+
+/* The memory of its results is the caller's. */
+static Datum
+run_state(ExprState *state, TupleTableSlot *slot, bool *isnull)
+{
+	ExprContext econtext = {
+		.type = T_ExprContext,
+		.ecxt_scantuple = slot,
+		.ecxt_per_query_memory = CurrentMemoryContext,
+		.ecxt_per_tuple_memory = CurrentMemoryContext
+	};
+
+	return ExecEvalExpr(state, &econtext, isnull);
+}
+
+static void
+make_own_state(LbExpression *expression)
+{
+	if (expression->state_context == NULL)
+		expression->state_context = AllocSetContextCreate(expression->context,
+														  "leaderboard evaluation",
+														  ALLOCSET_SMALL_SIZES);
+	expression->state = make_state(expression, expression->state_context);
+}
+
+/*
+ * A function that the expression calls could lead to the same expression: that
+ * one has a state of its own.  After an error the state may be in use still:
+ * the next row gets a new one, and its memory is given back.
+ */
+static pg_noinline Datum
+evaluate_as_owner(LbExpression *expression, TupleTableSlot *slot,
+				  bool *isnull)
+{
+	SavedRights saved;
+	Datum volatile result = (Datum) 0;
+
+	switch_rights(&saved, &expression->owner);
+	if (expression->running)
+		result = run_state(make_state(expression, CurrentMemoryContext), slot,
+						   isnull);
+	else
+	{
+		expression->running = true;
+		PG_TRY();
+		{
+			if (expression->state == NULL)
+				make_own_state(expression);
+			result = run_state(expression->state, slot, isnull);
+		}
+		PG_CATCH();
+		{
+			expression->running = false;
+			expression->state = NULL;
+			if (expression->state_context != NULL)
+				MemoryContextReset(expression->state_context);
+			PG_RE_THROW();
+		}
+		PG_END_TRY();
+		expression->running = false;
+	}
+	restore_rights(&saved);
+	return result;
+}
+
+Datum
+lb_evaluate(LbExpression *expression, TupleTableSlot *slot, bool *isnull)
+{
+	ErrorContextCallback callback;
+	Datum		result;
+
+	callback.callback = add_context;
+	callback.arg = expression;
+	callback.previous = error_context_stack;
+	error_context_stack = &callback;
+	if (unlikely(!expression->trusted))
+		result = evaluate_as_owner(expression, slot, isnull);
+	else
+	{
+		if (unlikely(expression->state == NULL))
+			make_own_state(expression);
+		result = run_state(expression->state, slot, isnull);
+	}
+	error_context_stack = callback.previous;
+	return result;
+}
