@@ -546,7 +546,7 @@ part_pgtap()
 show_tap_failures()
 {
 	grep -A 20 'not ok ' "$@" || true
-	grep -LE '\] 1\.\.[0-9]+$' "$@" | xargs -r tail -n 30
+	grep -LE '[])] 1\.\.[0-9]+$' "$@" | xargs -r tail -n 30
 }
 
 part_tap()
