@@ -134,6 +134,9 @@
 #   make bench-counts       boards that keep counts, for docs/performance.md: memory,
 #                           builds, ranks and updates; a quarter of an hour
 #                           SIZE=10000000 BIG=500000000 ROUNDS=5 OUT=file
+#   make bench-expressions  boards on expressions, beside boards on stored columns, for
+#                           docs/performance.md: ten minutes
+#                           SIZE=10000000 ROUNDS=5 OUT=file
 #   make bench-quick        counts the instructions of the data structure, beside
 #                           the committed figures: less than a minute, and the
 #                           same result on a busy machine
@@ -160,7 +163,8 @@ LB_VERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" $(TREE)/le
 SCRIPT_TARGETS = check test test-versions test-bare test-cassert test-core test-packages deb dist \
 	demo demo-stop demo-cluster demo-cluster-stop import-redis oracle plan-times citus-oracle soak chaos faults sqlsmith test-load \
 	bench bench-peers bench-profile bench-own bench-prepared \
-	bench-keys bench-sql bench-boards bench-citus bench-standby bench-counts bench-quick
+	bench-keys bench-sql bench-boards bench-citus bench-standby bench-counts bench-expressions \
+	bench-quick
 .PHONY: $(SCRIPT_TARGETS)
 
 # Goals that need PGXS; a plain "make" is one of them.
@@ -267,6 +271,9 @@ bench-standby:
 
 bench-counts:
 	@$(TREE)/test/bench/counts.sh
+
+bench-expressions:
+	@$(TREE)/test/bench/expressions.sh
 
 bench-quick:
 	@$(TREE)/test/bench/quick.sh

@@ -24,7 +24,7 @@ out=$(realpath -m "${OUT:-$TREE/docs/performance.md}")
 command="make bench-counts${SIZE:+ SIZE=$SIZE}${BIG:+ BIG=$BIG}${ROUNDS:+ ROUNDS=$ROUNDS}"
 
 has_marks "$out" "make bench-counts"
-"$TREE/test/lib/prepare.sh" bench-counts
+"$TREE/test/lib/prepare.sh" bench
 lb_begin bench-counts
 bench_server "$size"
 bench_client

@@ -24,7 +24,7 @@ out=$(realpath -m "${OUT:-$TREE/docs/performance.md}")
 command="make bench-own${SIZE:+ SIZE=$SIZE}${ROUNDS:+ ROUNDS=$ROUNDS}"
 
 has_marks "$out" "make bench-own"
-"$TREE/test/lib/prepare.sh" bench-own
+"$TREE/test/lib/prepare.sh" bench
 lb_begin bench-own
 bench_server "$size"
 

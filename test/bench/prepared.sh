@@ -31,7 +31,7 @@ command="make bench-prepared${SIZE:+ SIZE=$SIZE}${ROUNDS:+ ROUNDS=$ROUNDS}"
 has_marks "$out" "make bench-prepared"
 [ "$size" -ge $((2 * open * rows_each)) ] ||
 	die "SIZE must be $((2 * open * rows_each)) at least"
-"$TREE/test/lib/prepare.sh" bench-prepared
+"$TREE/test/lib/prepare.sh" bench
 lb_begin bench-prepared
 bench_install
 bench_buffers 1

@@ -27,7 +27,7 @@ out=$(realpath -m "${OUT:-$TREE/docs/performance.md}")
 command="make bench-standby${SIZE:+ SIZE=$SIZE}${ROUNDS:+ ROUNDS=$ROUNDS}"
 
 has_marks "$out" "make bench-standby"
-"$TREE/test/lib/prepare.sh" bench-standby
+"$TREE/test/lib/prepare.sh" bench
 lb_begin bench-standby
 bench_install
 bench_buffers 3
