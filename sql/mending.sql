@@ -132,6 +132,8 @@ SELECT by_query('ALTER TABLE t SET (fillfactor = 80)') AS fillfactor,
 	by_query('ALTER TABLE p1 SET (autovacuum_enabled = off)') AS autovacuum,
 	by_query('ALTER TABLE t ALTER score SET STATISTICS 50') AS statistics,
 	by_query('ALTER TABLE t ALTER score SET (n_distinct = 50)') AS n_distinct,
+	by_query('ALTER TABLE t ALTER score DROP NOT NULL') AS nullable,
+	by_query('ALTER TABLE t ALTER score SET NOT NULL') AS not_null,
 	by_query('ALTER TABLE t ENABLE ROW LEVEL SECURITY') AS policies,
 	by_query('ALTER TABLE t FORCE ROW LEVEL SECURITY') AS forced,
 	by_query('COMMENT ON COLUMN t.score IS $c$points$c$') AS comment;
@@ -139,7 +141,7 @@ SELECT board, state FROM lb_stat_board ORDER BY board COLLATE "C";
 SELECT by_query('ALTER TABLE t ALTER score TYPE bigint USING score + 1') AS rewritten;
 SELECT lb_wait_ready();
 SELECT lb_score(1, 't');
-SELECT by_query('ALTER TABLE t ALTER score SET STATISTICS 60, ALTER score TYPE bigint USING score + 1') AS both;
+SELECT by_query('ALTER TABLE t ALTER score DROP NOT NULL, ALTER score SET STATISTICS 60, ALTER score TYPE bigint USING score + 1') AS both;
 SELECT lb_wait_ready();
 SELECT lb_score(1, 't');
 SELECT by_query('ALTER TABLE t ALTER score SET STORAGE PLAIN, ALTER score SET (n_distinct = 60), DISABLE TRIGGER ALL') AS disabled;

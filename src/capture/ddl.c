@@ -381,7 +381,11 @@ same_value(Relation catalog, AttrNumber number, HeapTuple before, HeapTuple afte
 		(nulls[0] || datumIsEqual(old, new, att->attbyval, att->attlen));
 }
 
-/* Changes of these change no row: options, statistics, row-level security. */
+/*
+ * Changes of these change no row: options, statistics, row-level security, NOT
+ * NULL.  (Storage is not one of them: ALTER COLUMN TYPE with USING, which
+ * rewrites the rows, can show no more than that.)
+ */
 static bool
 is_flag(AttrNumber attno, AttrNumber number)
 {
@@ -389,7 +393,8 @@ is_flag(AttrNumber attno, AttrNumber number)
 		number == Anum_pg_class_relrowsecurity ||
 		number == Anum_pg_class_relforcerowsecurity :
 		number == Anum_pg_attribute_attstattarget ||
-		number == Anum_pg_attribute_attoptions;
+		number == Anum_pg_attribute_attoptions ||
+		number == Anum_pg_attribute_attnotnull;
 }
 
 /*
