@@ -34,6 +34,7 @@
 #include "planner/page_limit.h"
 #include "planner/range.h"
 #include "util/compat.h"
+#include "util/pause.h"
 
 typedef enum Phase
 {
@@ -283,6 +284,7 @@ skip_blindly(PageIndexNode *node)
 		   (tid = index_getnext_tid(node->scan, direction_of(node))) != NULL)
 	{
 		CHECK_FOR_INTERRUPTS();
+		lb_pause("tie");
 		if (VM_ALL_VISIBLE(node->answer.table,
 						   ItemPointerGetBlockNumber(tid), &map) ||
 			index_fetch_heap(node->scan, slot))
