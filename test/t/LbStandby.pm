@@ -61,7 +61,7 @@ sub boards_ready
 {
 	my ($node, $db) = @_;
 
-	return 1 if $node->poll_query_until($db, "SELECT lb_wait_ready('100 ms')");
+	return 1 if poll_restarting($node, $db, "SELECT lb_wait_ready('100 ms')");
 	diag($node->safe_psql($db, 'SELECT board, state, reason FROM lb_stat_board'));
 	return 0;
 }
@@ -147,7 +147,7 @@ sub crash
 	}
 	else
 	{
-		$node->poll_query_until('postgres', "SELECT pg_postmaster_start_time() IS NOT NULL
+		poll_restarting($node, 'postgres', "SELECT pg_postmaster_start_time() IS NOT NULL
 			AND NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $pid)")
 		  or die 'the server does not come back';
 	}

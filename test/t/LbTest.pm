@@ -5,14 +5,33 @@ use strict;
 use warnings;
 
 use Exporter 'import';
+use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
 our @EXPORT = qw(
   init_node lb_node fill right ready wait_ready state fails_with start_writers
-  stop_writers launcher_pid build_module
+  stop_writers launcher_pid build_module poll_restarting
 );
+
+# poll_query_until() of a server that may be restarting.  That function writes the query
+# to the standard input of a psql that then may be gone, and dies of it.
+sub poll_restarting
+{
+	my ($node, $db, $query) = @_;
+	my $output = '';
+
+	for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		IPC::Run::run([ 'psql', '-X', '-A', '-t', '-d', $node->connstr($db), '-c', $query ],
+			'<', \undef, '>', \$output, '2>', \my $errors);
+		return 1 if $output eq "t\n";
+		select undef, undef, undef, 0.1;
+	}
+	diag("no answer but $output to $query");
+	return 0;
+}
 
 # Makes a node's data directory: a copy of the one that run-tests.sh has made for all.
 # From version 17 on init() copies it by itself.
@@ -125,7 +144,7 @@ sub wait_ready
 {
 	my ($node, $db) = @_;
 
-	$node->poll_query_until($db, "SELECT lb_wait_ready('10 s')")
+	poll_restarting($node, $db, "SELECT lb_wait_ready('10 s')")
 	  or die "boards of $db are not built: "
 	  . $node->safe_psql($db, 'SELECT board, state, reason FROM lb_stat_board');
 	return;
