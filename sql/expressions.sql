@@ -227,12 +227,20 @@ SELECT lb_wait_ready();
 SET ROLE ex_player;
 INSERT INTO ez.t VALUES (1, 10), (2, 20);
 UPDATE ez.t SET score = score + 1;
+SELECT count(*) FROM lb_stat_board WHERE board = 'spied';
 -- The query calls the function with the rights of who asks.
 SELECT lb_rank(1, 'spied');
 RESET ROLE;
 INSERT INTO ez.t VALUES (3, 30);
 SELECT lb_rank(1, 'spied');
 SELECT * FROM lb_verify('spied');
+GRANT EXECUTE ON FUNCTION ez.spy(integer) TO ex_player;
+SET ROLE ex_player;
+SELECT board, members FROM lb_stat_board WHERE board = 'spied';
+SET search_path = public, pg_catalog, pg_temp;
+SELECT lb_rank(1, 'spied');
+RESET search_path;
+RESET ROLE;
 SELECT s.stxname, s.stxowner::regrole FROM pg_statistic_ext s WHERE s.stxrelid = 'ez.t'::regclass;
 
 -- What no board can have.

@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "access/sysattr.h"
 #include "access/xact.h"
 #include "catalog/objectaddress.h"
 #include "miscadmin.h"
@@ -15,6 +16,7 @@
 #include "utils/rls.h"
 #include "utils/syscache.h"
 
+#include "boards/expression.h"
 #include "sql/check.h"
 #include "util/compat.h"
 
@@ -28,13 +30,30 @@ lb_require_owner(Oid relid)
 }
 
 static bool
-may_read_column(Oid source, const char *name)
+may_read_attribute(Oid source, AttrNumber attno)
 {
-	AttrNumber	attno = get_attnum(source, name);
-
 	return attno != InvalidAttrNumber &&
 		pg_attribute_aclcheck(source, attno, GetUserId(),
 							  ACL_SELECT) == ACLCHECK_OK;
+}
+
+/*
+ * Which columns an expression reads is known when it is resolved.  Until then
+ * only a role sees the board that may read them all.
+ */
+static bool
+may_read_column(Oid source, const LbColumn *column)
+{
+	int			x = -1;
+
+	if (column->expression == NULL)
+		return may_read_attribute(source, get_attnum(source, column->name));
+	while ((x = bms_next_member(column->expression->attnos, x)) >= 0)
+	{
+		if (!may_read_attribute(source, x + FirstLowInvalidHeapAttributeNumber))
+			return false;
+	}
+	return column->expression->context != NULL;
 }
 
 bool
@@ -48,7 +67,7 @@ lb_may_see(const LbDefinition *defn)
 	{
 		for (int i = 0; i < defn->ncolumns; i++)
 		{
-			if (!may_read_column(source, defn->columns[i].name))
+			if (!may_read_column(source, &defn->columns[i]))
 				return false;
 		}
 	}
