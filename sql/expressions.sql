@@ -203,6 +203,56 @@ SELECT * FROM lb_verify();
 SELECT lb_rebuild('parts');
 SELECT * FROM lb_verify();
 
+-- Other objects are no concern of a board's.
+CREATE SCHEMA ew;
+CREATE TABLE ew.t (id integer PRIMARY KEY, x integer, y integer);
+INSERT INTO ew.t SELECT i, i % 50, 1 + i % 7 FROM generate_series(1, 500) AS i;
+SELECT lb_create_board('moved', 'ew.t', 'id', rank_by => '(x / y) DESC', ranked_if => 'y > 0');
+SELECT lb_wait_ready();
+CREATE TEMP TABLE before AS SELECT board, id FROM lb_board;
+CREATE FUNCTION ew.f(integer) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT $1';
+CREATE FUNCTION ew.g(integer) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT $1';
+CREATE OPERATOR ew./ (FUNCTION = int4div, LEFTARG = integer, RIGHTARG = integer);
+ALTER OPERATOR ew./ (integer, integer) OWNER TO CURRENT_USER;
+CREATE TABLE ew.x ();
+ALTER TABLE ew.x RENAME TO y;
+DROP TABLE ew.y;
+DROP OPERATOR ew./ (integer, integer);
+DROP FUNCTION ew.f(integer), ew.g(integer);
+SELECT count(*) FROM lb_board b JOIN before USING (board, id) WHERE board = 'moved';
+-- What keeps an expression stays in its schema, and has the table's owner.
+CREATE ROLE ex_mover;
+CREATE SCHEMA ev AUTHORIZATION ex_mover;
+GRANT ALL ON SCHEMA ew TO ex_mover;
+ALTER TABLE ew.t SET SCHEMA ev;
+ALTER TABLE ev.t OWNER TO ex_mover;
+SELECT lb_wait_ready();
+SELECT * FROM lb_verify('moved');
+SELECT stxname, stxnamespace::regnamespace, stxowner::regrole FROM pg_statistic_ext WHERE stxrelid = 'ev.t'::regclass ORDER BY 1;
+CREATE STATISTICS ev.t_moved_lb1 ON (x % 3) FROM ev.t;
+SELECT lb_wait_ready();
+SELECT * FROM lb_verify('moved');
+SELECT rank_by FROM lb_board WHERE board = 'moved';
+SET ROLE ex_mover;
+SELECT lb_drop_board('moved');
+RESET ROLE;
+SELECT stxname, stxnamespace::regnamespace FROM pg_statistic_ext WHERE stxrelid = 'ev.t'::regclass ORDER BY 1;
+SELECT lb_create_board('moved', 'ev.t', 'id', rank_by => '(x / y) DESC', ranked_if => 'y > 0');
+SELECT lb_wait_ready();
+SELECT expressions FROM lb_board WHERE board = 'moved';
+-- ANALYZE lets it be, also after a change of type.
+ALTER TABLE ev.t ALTER x TYPE bigint, ALTER y TYPE bigint;
+ALTER TABLE ev.t ALTER x TYPE bigint USING x + 1;
+UPDATE ev.t SET y = 0 WHERE id = 7;
+ANALYZE ev.t;
+SELECT lb_wait_ready();
+SELECT * FROM lb_verify('moved');
+SELECT lb_drop_board('moved');
+
+DROP SCHEMA ev, ew CASCADE;
+DROP ROLE ex_mover;
+DROP TABLE before;
+
 -- Rights: the functions run with the owner's, whoever writes.
 CREATE ROLE ex_owner; CREATE ROLE ex_player;
 CREATE SCHEMA ez AUTHORIZATION ex_owner;

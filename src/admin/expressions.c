@@ -11,8 +11,12 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/sysattr.h"
+#include "access/table.h"
+#include "catalog/dependency.h"
+#include "catalog/indexing.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_statistic_ext.h"
 #include "commands/defrem.h"
@@ -235,7 +239,10 @@ lb_analyze_expressions(LbDefinition *defn, Relation rel)
  * ----------------------------------------------------------------
  */
 
-/* A name that no statistics object of the schema has. */
+/*
+ * A name that no statistics object of the schema has, nor one of the table in
+ * a schema where the table was before.
+ */
 static char *
 choose_name(Oid table, const char *board)
 {
@@ -247,7 +254,8 @@ choose_name(Oid table, const char *board)
 										  psprintf("lb%d", i));
 
 		if (!SearchSysCacheExists2(STATEXTNAMENSP, CStringGetDatum(name),
-								   ObjectIdGetDatum(schema)))
+								   ObjectIdGetDatum(schema)) &&
+			!OidIsValid(lb_kept_object(table, name)))
 			return name;
 		pfree(name);
 	}
@@ -302,17 +310,70 @@ lb_keep_expressions(LbDefinition *defn, Oid owner)
 	}
 }
 
+/* The object that keeps an expression of a board, or InvalidOid. */
+static Oid
+kept_object(const LbDefinition *defn, const LbExpression *expression)
+{
+	return expression == NULL || expression->statistics == NULL ? InvalidOid :
+		lb_kept_object(defn->source, expression->statistics);
+}
+
+/*
+ * They go with the board as an index goes with its table: their schema or
+ * their owner may not be that of the table.
+ */
 void
 lb_drop_expressions(const LbDefinition *defn)
 {
 	for (int i = 0; i < defn->ncolumns; i++)
 	{
-		const LbExpression *expression = defn->columns[i].expression;
+		ObjectAddress object;
 
-		if (expression != NULL && expression->statistics != NULL &&
-			lb_kept_expression(defn->source, expression->statistics) != NULL)
-			lb_execute_utility(psprintf("DROP STATISTICS %s",
-										qualified(defn->source, expression->statistics)));
+		ObjectAddressSet(object, StatisticExtRelationId,
+						 kept_object(defn, defn->columns[i].expression));
+		if (OidIsValid(object.objectId))
+			performDeletion(&object, DROP_RESTRICT, 0);
+	}
+}
+
+/* Give an object the owner of its table, and have it keep nothing else. */
+static void
+tidy(Oid object, Oid owner)
+{
+	Relation	rel = table_open(StatisticExtRelationId, RowExclusiveLock);
+	HeapTuple	tuple = SearchSysCacheCopy1(STATEXTOID, ObjectIdGetDatum(object));
+	Datum		values[Natts_pg_statistic_ext] = {0};
+	bool		nulls[Natts_pg_statistic_ext] = {0};
+	bool		replaces[Natts_pg_statistic_ext] = {0};
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for statistics object %u", object);
+	values[Anum_pg_statistic_ext_stxowner - 1] = ObjectIdGetDatum(owner);
+	replaces[Anum_pg_statistic_ext_stxowner - 1] = true;
+	values[Anum_pg_statistic_ext_stxstattarget - 1] = LB_STATISTICS_TARGET(0);
+	replaces[Anum_pg_statistic_ext_stxstattarget - 1] = true;
+	if (((Form_pg_statistic_ext) GETSTRUCT(tuple))->stxowner != owner)
+		changeDependencyOnOwner(StatisticExtRelationId, object, owner);
+	tuple = heap_modify_tuple(tuple, RelationGetDescr(rel), values, nulls,
+							  replaces);
+	CatalogTupleUpdate(rel, &tuple->t_self, tuple);
+	table_close(rel, RowExclusiveLock);
+}
+
+/*
+ * ALTER TABLE OWNER leaves the objects to the old owner, who could drop them.
+ * ALTER COLUMN TYPE, which makes them again, forgets their target: ANALYZE
+ * would evaluate the expressions.
+ */
+void
+lb_tidy_expressions(const LbDefinition *defn)
+{
+	for (int i = 0; i < defn->ncolumns; i++)
+	{
+		Oid			object = kept_object(defn, defn->columns[i].expression);
+
+		if (OidIsValid(object))
+			tidy(object, lb_table_owner(defn->source));
 	}
 }
 

@@ -401,6 +401,7 @@ typedef enum Altered
 {
 	ALTERED_ROWS,				/* or what is not known */
 	ALTERED_FLAGS,				/* no row */
+	ALTERED_OWNER,				/* that of the table */
 	ALTERED_COLUMN				/* the column has another name or type */
 } Altered;
 
@@ -416,6 +417,7 @@ what_is_altered(Oid relid, AttrNumber attno)
 	bool		flags = false;
 	bool		others = false;
 	bool		redefined = false;
+	bool		owner = false;
 
 	if (HeapTupleIsValid(before) && HeapTupleIsValid(after))
 	{
@@ -427,6 +429,8 @@ what_is_altered(Oid relid, AttrNumber attno)
 				flags |= differs;
 			else
 				others |= differs;
+			if (attno == 0 && i == Anum_pg_class_relowner)
+				owner |= differs;
 			if (attno != 0 && (i == Anum_pg_attribute_attname ||
 							   i == Anum_pg_attribute_atttypid ||
 							   i == Anum_pg_attribute_atttypmod ||
@@ -437,7 +441,7 @@ what_is_altered(Oid relid, AttrNumber attno)
 	table_close(catalog, AccessShareLock);
 	if (HeapTupleIsValid(before))
 		ReleaseSysCache(before);
-	return redefined ? ALTERED_COLUMN :
+	return redefined ? ALTERED_COLUMN : owner ? ALTERED_OWNER :
 		flags && !others ? ALTERED_FLAGS : ALTERED_ROWS;
 }
 
@@ -653,6 +657,8 @@ relation_altered(Oid relid, AttrNumber attno)
 		column_redefined(relid, attno);
 	else if (altered != ALTERED_FLAGS)
 		(void) source_altered(relid, attno);
+	if (altered == ALTERED_OWNER && cat->version_ok)
+		lb_owner_altered(relid);
 }
 
 /* attno is 0 for the relation itself. */
