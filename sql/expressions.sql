@@ -249,6 +249,20 @@ SELECT lb_wait_ready();
 SELECT * FROM lb_verify('moved');
 SELECT lb_drop_board('moved');
 
+-- A row that has come to raise an error can be changed and deleted.
+CREATE DOMAIN ev.small AS integer;
+CREATE TABLE ev.s (id integer PRIMARY KEY, x integer);
+INSERT INTO ev.s SELECT i, i FROM generate_series(1, 20) AS i;
+SELECT lb_create_board('small', 'ev.s', 'id', rank_by => '(x::ev.small) DESC');
+SELECT lb_wait_ready();
+ALTER DOMAIN ev.small ADD CHECK (VALUE < 18);
+DELETE FROM ev.s WHERE id = 20;
+UPDATE ev.s SET x = 3 WHERE id = 19;
+UPDATE ev.s SET x = 30 WHERE id = 1;
+DELETE FROM ev.s WHERE id = 18;
+SELECT lb_rebuild('small');
+SELECT * FROM lb_verify('small');
+SELECT lb_drop_board('small');
 DROP SCHEMA ev, ew CASCADE;
 DROP ROLE ex_mover;
 DROP TABLE before;
