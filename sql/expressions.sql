@@ -299,6 +299,36 @@ SELECT lb_rank(1, 'spied');
 SELECT * FROM lb_verify('spied');
 SELECT s.stxname, s.stxowner::regrole FROM pg_statistic_ext s WHERE s.stxrelid = 'ez.t'::regclass;
 
+-- Plain SQL calls no function that it does not name.
+SET ROLE ex_owner;
+CREATE FUNCTION ez.trap(integer) RETURNS integer IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+	IF current_user <> 'ex_owner' THEN
+		RAISE 'trapped as a superuser: %', $1;
+	END IF;
+	RETURN $1;
+END $$;
+CREATE TABLE ez.u (id integer PRIMARY KEY, score integer NOT NULL);
+INSERT INTO ez.u SELECT i, i % 30 FROM generate_series(1, 3000) AS i;
+SELECT lb_create_board('trap', 'ez.u', 'id', rank_by => 'score DESC, ez.trap(id)', ranked_if => 'score > ez.trap(1)');
+SELECT lb_create_board('tie', 'ez.u', 'id', rank_by => 'score DESC, ez.trap(id)');
+RESET ROLE;
+SELECT lb_wait_ready();
+SELECT * FROM lb_verify('trap');
+SELECT lb_drop_board('trap');
+SET plan_cache_mode = force_generic_plan;
+PREPARE many AS SELECT score FROM ez.u WHERE score > 2 ORDER BY score DESC LIMIT 3;
+PREPARE pairs AS SELECT u.score, v.score FROM ez.u JOIN ez.u v ON v.id = u.id + 1 WHERE u.score > 2 ORDER BY u.score DESC LIMIT 3;
+EXPLAIN (COSTS OFF, VERBOSE) EXECUTE pairs;
+EXECUTE many;
+EXECUTE pairs;
+SET leaderboard.enable_index = off;
+EXECUTE many;
+EXECUTE pairs;
+RESET leaderboard.enable_index;
+RESET plan_cache_mode;
+DEALLOCATE ALL;
+
 -- What no board can have.
 \set VERBOSITY default
 SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => 'points / played DESC');

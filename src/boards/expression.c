@@ -39,6 +39,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
+#include "utils/snapmgr.h"
 
 #include "boards/cache.h"
 #include "boards/expression.h"
@@ -286,17 +287,35 @@ is_trusted(Node *expr, List *functions)
 	return !has_domain(expr, NULL);
 }
 
+/*
+ * Simplify an expression, as its owner.  That calls functions of constants,
+ * which need a snapshot; a worker may have none yet.
+ */
+static Expr *
+simplify(const LbExpression *expression)
+{
+	bool		push = !ActiveSnapshotSet();
+	SavedRights saved;
+	Expr	   *result;
+
+	if (push)
+		PushActiveSnapshot(GetCatalogSnapshot(StatisticExtRelationId));
+	switch_rights(&saved, &expression->owner);
+	result = expression_planner((Expr *) copyObject(expression->kept));
+	restore_rights(&saved);
+	if (push)
+		PopActiveSnapshot();
+	return result;
+}
+
 static void
 fill_in(LbExpression *expression)
 {
-	SavedRights saved;
 
 	find_functions(expression->kept, &expression->functions);
 	pull_varattnos(expression->kept, 1, &expression->attnos);
 	expression->trusted = is_trusted(expression->kept, expression->functions);
-	switch_rights(&saved, &expression->owner);
-	expression->simplified = expression_planner((Expr *) copyObject(expression->kept));
-	restore_rights(&saved);
+	expression->simplified = simplify(expression);
 
 	/* A reader needs the right to call those of a function that is inlined. */
 	find_functions((Node *) expression->simplified, &expression->functions);
