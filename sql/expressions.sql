@@ -263,6 +263,19 @@ DELETE FROM ev.s WHERE id = 18;
 SELECT lb_rebuild('small');
 SELECT * FROM lb_verify('small');
 SELECT lb_drop_board('small');
+-- An error with a code of its own is one of the expression, too.
+CREATE FUNCTION ev.picky(integer) RETURNS integer IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+	IF $1 < 3 THEN
+		RAISE 'too small' USING ERRCODE = 'EX001';
+	END IF;
+	RETURN $1;
+END $$;
+INSERT INTO ev.s VALUES (30, 1);
+SELECT lb_create_board('picky', 'ev.s', 'id', rank_by => 'ev.picky(x) DESC');
+SELECT lb_wait_ready('30 s');
+SELECT state, reason FROM lb_stat_board WHERE board = 'picky';
+SELECT lb_drop_board('picky');
 DROP SCHEMA ev, ew CASCADE;
 DROP ROLE ex_mover;
 DROP TABLE before;
