@@ -312,6 +312,32 @@ SELECT lb_rank(1, 'spied');
 SELECT * FROM lb_verify('spied');
 SELECT s.stxname, s.stxowner::regrole FROM pg_statistic_ext s WHERE s.stxrelid = 'ez.t'::regclass;
 
+-- It needs to find it, too, and to call what is inlined.
+\set VERBOSITY terse
+SET ROLE ex_owner;
+GRANT EXECUTE ON FUNCTION ez.spy(integer) TO ex_player;
+RESET ROLE;
+CREATE SCHEMA AUTHORIZATION ex_owner;
+SET ROLE ex_owner;
+CREATE FUNCTION ex_owner.half(integer) RETURNS integer IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN $1; END';
+CREATE FUNCTION ex_owner.both(integer) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT ex_owner.half($1) + 1';
+SELECT lb_create_board('both', 'ez.t', 'id', rank_by => 'ex_owner.both(score) DESC');
+RESET ROLE;
+SELECT lb_wait_ready();
+SET ROLE ex_player;
+SELECT lb_rank(1, 'both');
+RESET ROLE;
+GRANT USAGE ON SCHEMA ex_owner TO ex_player;
+REVOKE EXECUTE ON FUNCTION ex_owner.half(integer) FROM PUBLIC;
+SET ROLE ex_player;
+SELECT lb_rank(1, 'both');
+RESET ROLE;
+GRANT EXECUTE ON FUNCTION ex_owner.half(integer) TO ex_player;
+SET ROLE ex_player;
+SELECT lb_rank(1, 'both');
+RESET ROLE;
+\set VERBOSITY default
+
 -- Plain SQL calls no function that it does not name.
 SET ROLE ex_owner;
 CREATE FUNCTION ez.trap(integer) RETURNS integer IMMUTABLE LANGUAGE plpgsql AS $$
@@ -372,7 +398,7 @@ SELECT lb_close_season('partial', 'S1');
 SELECT lb_create_board('hidden', 'ey.ratings', 'id', rank_by => 'points DESC', ranked_if => 'played > 3');
 SELECT lb_hide(5, '{hidden}');
 
-DROP SCHEMA ey, ez CASCADE;
+DROP SCHEMA ey, ez, ex_owner CASCADE;
 REVOKE EXECUTE ON FUNCTION lb_create_board FROM ex_owner;
 DROP ROLE ex_owner, ex_player;
 SELECT * FROM lb_board;
