@@ -268,35 +268,52 @@ qualified(Oid table, const char *name)
 									  name);
 }
 
+/* Give an object the owner of its table, and have ANALYZE let it be. */
 static void
-keep(const LbDefinition *defn, const LbExpression *expression)
+tidy(Oid object, Oid owner)
 {
-	char	   *name = qualified(defn->source, expression->statistics);
+	Relation	rel = table_open(StatisticExtRelationId, RowExclusiveLock);
+	HeapTuple	tuple = SearchSysCacheCopy1(STATEXTOID, ObjectIdGetDatum(object));
+	Datum		values[Natts_pg_statistic_ext] = {0};
+	bool		nulls[Natts_pg_statistic_ext] = {0};
+	bool		replaces[Natts_pg_statistic_ext] = {0};
 
-	lb_execute_utility(psprintf("CREATE STATISTICS %s ON %s FROM %s", name,
-								expression->text,
-								qualified(defn->source, get_rel_name(defn->source))));
-	lb_execute_utility(psprintf("ALTER STATISTICS %s SET STATISTICS 0", name));
-	lb_execute_utility(psprintf("COMMENT ON STATISTICS %s IS %s", name,
-								quote_literal_cstr(psprintf("expression of the leaderboard board \"%s\"", defn->name))));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for statistics object %u", object);
+	values[Anum_pg_statistic_ext_stxowner - 1] = ObjectIdGetDatum(owner);
+	replaces[Anum_pg_statistic_ext_stxowner - 1] = true;
+	values[Anum_pg_statistic_ext_stxstattarget - 1] = LB_STATISTICS_TARGET(0);
+	replaces[Anum_pg_statistic_ext_stxstattarget - 1] = true;
+	if (((Form_pg_statistic_ext) GETSTRUCT(tuple))->stxowner != owner)
+		changeDependencyOnOwner(StatisticExtRelationId, object, owner);
+	tuple = heap_modify_tuple(tuple, RelationGetDescr(rel), values, nulls,
+							  replaces);
+	CatalogTupleUpdate(rel, &tuple->t_self, tuple);
+	table_close(rel, RowExclusiveLock);
 }
 
-/* Make the object of an expression, under its name or a new one. */
+/*
+ * Make the object of an expression, under its name or a new one.  As for an
+ * index, the caller needs the right to create it in the schema, and the owner
+ * need not have it.  The path is the one that the text was made for.
+ */
 static void
-keep_as_owner(LbDefinition *defn, LbExpression *expression, Oid owner)
+keep(LbDefinition *defn, LbExpression *expression, Oid owner)
 {
-	LbUser		saved;
 	int			nestlevel;
+	char	   *name;
 
 	if (expression->statistics == NULL)
 		expression->statistics = choose_name(defn->source, defn->name);
-	lb_switch_to_owner(&saved, owner, false);
-
-	/* The path that the text was made for. */
+	name = qualified(defn->source, expression->statistics);
 	nestlevel = lb_pin_search_path();
-	keep(defn, expression);
+	lb_execute_utility(psprintf("CREATE STATISTICS %s ON %s FROM %s", name,
+								expression->text,
+								qualified(defn->source, get_rel_name(defn->source))));
+	lb_execute_utility(psprintf("COMMENT ON STATISTICS %s IS %s", name,
+								quote_literal_cstr(psprintf("expression of the leaderboard board \"%s\"", defn->name))));
 	AtEOXact_GUC(false, nestlevel);
-	lb_restore_user(&saved);
+	tidy(lb_kept_object(defn->source, expression->statistics), owner);
 	CommandCounterIncrement();
 }
 
@@ -306,7 +323,7 @@ lb_keep_expressions(LbDefinition *defn, Oid owner)
 	for (int i = 0; i < defn->ncolumns; i++)
 	{
 		if (defn->columns[i].expression != NULL)
-			keep_as_owner(defn, defn->columns[i].expression, owner);
+			keep(defn, defn->columns[i].expression, owner);
 	}
 }
 
@@ -334,30 +351,6 @@ lb_drop_expressions(const LbDefinition *defn)
 		if (OidIsValid(object.objectId))
 			performDeletion(&object, DROP_RESTRICT, 0);
 	}
-}
-
-/* Give an object the owner of its table, and have it keep nothing else. */
-static void
-tidy(Oid object, Oid owner)
-{
-	Relation	rel = table_open(StatisticExtRelationId, RowExclusiveLock);
-	HeapTuple	tuple = SearchSysCacheCopy1(STATEXTOID, ObjectIdGetDatum(object));
-	Datum		values[Natts_pg_statistic_ext] = {0};
-	bool		nulls[Natts_pg_statistic_ext] = {0};
-	bool		replaces[Natts_pg_statistic_ext] = {0};
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for statistics object %u", object);
-	values[Anum_pg_statistic_ext_stxowner - 1] = ObjectIdGetDatum(owner);
-	replaces[Anum_pg_statistic_ext_stxowner - 1] = true;
-	values[Anum_pg_statistic_ext_stxstattarget - 1] = LB_STATISTICS_TARGET(0);
-	replaces[Anum_pg_statistic_ext_stxstattarget - 1] = true;
-	if (((Form_pg_statistic_ext) GETSTRUCT(tuple))->stxowner != owner)
-		changeDependencyOnOwner(StatisticExtRelationId, object, owner);
-	tuple = heap_modify_tuple(tuple, RelationGetDescr(rel), values, nulls,
-							  replaces);
-	CatalogTupleUpdate(rel, &tuple->t_self, tuple);
-	table_close(rel, RowExclusiveLock);
 }
 
 /*
@@ -455,7 +448,7 @@ lb_mend_expressions(const LbDefinition *defn)
 		nestlevel = lb_pin_search_path();
 		check_immutable(expression, analyze(column, rel), owner);
 		AtEOXact_GUC(false, nestlevel);
-		keep_as_owner(&copy, expression, owner);
+		keep(&copy, expression, owner);
 	}
 	relation_close(rel, NoLock);
 	return any;

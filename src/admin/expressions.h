@@ -24,7 +24,7 @@
 extern void lb_analyze_expressions(LbDefinition *defn, Relation rel);
 
 /*
- * Make the statistics objects that keep analyzed expressions, as the owner of
+ * Make the statistics objects that keep analyzed expressions, for the owner of
  * the table.  Between SPI_connect and SPI_finish.  Raises what CREATE
  * STATISTICS raises.
  */
