@@ -203,6 +203,83 @@ SELECT * FROM lb_verify();
 SELECT lb_rebuild('parts');
 SELECT * FROM lb_verify();
 
+-- Other objects are no concern of a board's.
+CREATE SCHEMA ew;
+CREATE TABLE ew.t (id integer PRIMARY KEY, x integer, y integer);
+INSERT INTO ew.t SELECT i, i % 50, 1 + i % 7 FROM generate_series(1, 500) AS i;
+SELECT lb_create_board('moved', 'ew.t', 'id', rank_by => '(x / y) DESC', ranked_if => 'y > 0');
+SELECT lb_wait_ready();
+CREATE TEMP TABLE before AS SELECT board, id FROM lb_board;
+CREATE FUNCTION ew.f(integer) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT $1';
+CREATE FUNCTION ew.g(integer) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT $1';
+CREATE OPERATOR ew./ (FUNCTION = int4div, LEFTARG = integer, RIGHTARG = integer);
+ALTER OPERATOR ew./ (integer, integer) OWNER TO CURRENT_USER;
+CREATE TABLE ew.x ();
+ALTER TABLE ew.x RENAME TO y;
+DROP TABLE ew.y;
+DROP OPERATOR ew./ (integer, integer);
+DROP FUNCTION ew.f(integer), ew.g(integer);
+SELECT count(*) FROM lb_board b JOIN before USING (board, id) WHERE board = 'moved';
+-- What keeps an expression stays in its schema, and has the table's owner.
+CREATE ROLE ex_mover;
+CREATE SCHEMA ev AUTHORIZATION ex_mover;
+GRANT ALL ON SCHEMA ew TO ex_mover;
+ALTER TABLE ew.t SET SCHEMA ev;
+ALTER TABLE ev.t OWNER TO ex_mover;
+SELECT lb_wait_ready();
+SELECT * FROM lb_verify('moved');
+SELECT stxname, stxnamespace::regnamespace, stxowner::regrole FROM pg_statistic_ext WHERE stxrelid = 'ev.t'::regclass ORDER BY 1;
+CREATE STATISTICS ev.t_moved_lb1 ON (x % 3) FROM ev.t;
+SELECT lb_wait_ready();
+SELECT * FROM lb_verify('moved');
+SELECT rank_by FROM lb_board WHERE board = 'moved';
+SET ROLE ex_mover;
+SELECT lb_drop_board('moved');
+RESET ROLE;
+SELECT stxname, stxnamespace::regnamespace FROM pg_statistic_ext WHERE stxrelid = 'ev.t'::regclass ORDER BY 1;
+SELECT lb_create_board('moved', 'ev.t', 'id', rank_by => '(x / y) DESC', ranked_if => 'y > 0');
+SELECT lb_wait_ready();
+SELECT expressions FROM lb_board WHERE board = 'moved';
+-- ANALYZE lets it be, also after a change of type.
+ALTER TABLE ev.t ALTER x TYPE bigint, ALTER y TYPE bigint;
+ALTER TABLE ev.t ALTER x TYPE bigint USING x + 1;
+UPDATE ev.t SET y = 0 WHERE id = 7;
+ANALYZE ev.t;
+SELECT lb_wait_ready();
+SELECT * FROM lb_verify('moved');
+SELECT lb_drop_board('moved');
+
+-- A row that has come to raise an error can be changed and deleted.
+CREATE DOMAIN ev.small AS integer;
+CREATE TABLE ev.s (id integer PRIMARY KEY, x integer);
+INSERT INTO ev.s SELECT i, i FROM generate_series(1, 20) AS i;
+SELECT lb_create_board('small', 'ev.s', 'id', rank_by => '(x::ev.small) DESC');
+SELECT lb_wait_ready();
+ALTER DOMAIN ev.small ADD CHECK (VALUE < 18);
+DELETE FROM ev.s WHERE id = 20;
+UPDATE ev.s SET x = 3 WHERE id = 19;
+UPDATE ev.s SET x = 30 WHERE id = 1;
+DELETE FROM ev.s WHERE id = 18;
+SELECT lb_rebuild('small');
+SELECT * FROM lb_verify('small');
+SELECT lb_drop_board('small');
+-- An error with a code of its own is one of the expression, too.
+CREATE FUNCTION ev.picky(integer) RETURNS integer IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+	IF $1 < 3 THEN
+		RAISE 'too small' USING ERRCODE = 'EX001';
+	END IF;
+	RETURN $1;
+END $$;
+INSERT INTO ev.s VALUES (30, 1);
+SELECT lb_create_board('picky', 'ev.s', 'id', rank_by => 'ev.picky(x) DESC');
+SELECT lb_wait_ready('30 s');
+SELECT state, reason FROM lb_stat_board WHERE board = 'picky';
+SELECT lb_drop_board('picky');
+DROP SCHEMA ev, ew CASCADE;
+DROP ROLE ex_mover;
+DROP TABLE before;
+
 -- Rights: the functions run with the owner's, whoever writes.
 CREATE ROLE ex_owner; CREATE ROLE ex_player;
 CREATE SCHEMA ez AUTHORIZATION ex_owner;
@@ -243,6 +320,62 @@ RESET search_path;
 RESET ROLE;
 SELECT s.stxname, s.stxowner::regrole FROM pg_statistic_ext s WHERE s.stxrelid = 'ez.t'::regclass;
 
+-- It needs to find it, too, and to call what is inlined.
+\set VERBOSITY terse
+SET ROLE ex_owner;
+GRANT EXECUTE ON FUNCTION ez.spy(integer) TO ex_player;
+RESET ROLE;
+CREATE SCHEMA AUTHORIZATION ex_owner;
+SET ROLE ex_owner;
+CREATE FUNCTION ex_owner.half(integer) RETURNS integer IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN $1; END';
+CREATE FUNCTION ex_owner.both(integer) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT ex_owner.half($1) + 1';
+SELECT lb_create_board('both', 'ez.t', 'id', rank_by => 'ex_owner.both(score) DESC');
+RESET ROLE;
+SELECT lb_wait_ready();
+SET ROLE ex_player;
+SELECT lb_rank(1, 'both');
+RESET ROLE;
+GRANT USAGE ON SCHEMA ex_owner TO ex_player;
+REVOKE EXECUTE ON FUNCTION ex_owner.half(integer) FROM PUBLIC;
+SET ROLE ex_player;
+SELECT lb_rank(1, 'both');
+RESET ROLE;
+GRANT EXECUTE ON FUNCTION ex_owner.half(integer) TO ex_player;
+SET ROLE ex_player;
+SELECT lb_rank(1, 'both');
+RESET ROLE;
+\set VERBOSITY default
+
+-- Plain SQL calls no function that it does not name.
+SET ROLE ex_owner;
+CREATE FUNCTION ez.trap(integer) RETURNS integer IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+	IF current_user <> 'ex_owner' THEN
+		RAISE 'trapped as a superuser: %', $1;
+	END IF;
+	RETURN $1;
+END $$;
+CREATE TABLE ez.u (id integer PRIMARY KEY, score integer NOT NULL);
+INSERT INTO ez.u SELECT i, i % 30 FROM generate_series(1, 3000) AS i;
+SELECT lb_create_board('trap', 'ez.u', 'id', rank_by => 'score DESC, ez.trap(id)', ranked_if => 'score > ez.trap(1)');
+SELECT lb_create_board('tie', 'ez.u', 'id', rank_by => 'score DESC, ez.trap(id)');
+RESET ROLE;
+SELECT lb_wait_ready();
+SELECT * FROM lb_verify('trap');
+SELECT lb_drop_board('trap');
+SET plan_cache_mode = force_generic_plan;
+PREPARE many AS SELECT score FROM ez.u WHERE score > 2 ORDER BY score DESC LIMIT 3;
+PREPARE pairs AS SELECT u.score, v.score FROM ez.u JOIN ez.u v ON v.id = u.id + 1 WHERE u.score > 2 ORDER BY u.score DESC LIMIT 3;
+EXPLAIN (COSTS OFF, VERBOSE) EXECUTE pairs;
+EXECUTE many;
+EXECUTE pairs;
+SET leaderboard.enable_index = off;
+EXECUTE many;
+EXECUTE pairs;
+RESET leaderboard.enable_index;
+RESET plan_cache_mode;
+DEALLOCATE ALL;
+
 -- What no board can have.
 \set VERBOSITY default
 SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => 'points / played DESC');
@@ -273,7 +406,7 @@ SELECT lb_close_season('partial', 'S1');
 SELECT lb_create_board('hidden', 'ey.ratings', 'id', rank_by => 'points DESC', ranked_if => 'played > 3');
 SELECT lb_hide(5, '{hidden}');
 
-DROP SCHEMA ey, ez CASCADE;
+DROP SCHEMA ey, ez, ex_owner CASCADE;
 REVOKE EXECUTE ON FUNCTION lb_create_board FROM ex_owner;
 DROP ROLE ex_owner, ex_player;
 SELECT * FROM lb_board;

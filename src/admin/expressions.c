@@ -11,8 +11,12 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/sysattr.h"
+#include "access/table.h"
+#include "catalog/dependency.h"
+#include "catalog/indexing.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_statistic_ext.h"
 #include "commands/defrem.h"
@@ -236,7 +240,10 @@ lb_analyze_expressions(LbDefinition *defn, Relation rel)
  * ----------------------------------------------------------------
  */
 
-/* A name that no statistics object of the schema has. */
+/*
+ * A name that no statistics object of the schema has, nor one of the table in
+ * a schema where the table was before.
+ */
 static char *
 choose_name(Oid table, const char *board)
 {
@@ -248,7 +255,8 @@ choose_name(Oid table, const char *board)
 										  psprintf("lb%d", i));
 
 		if (!SearchSysCacheExists2(STATEXTNAMENSP, CStringGetDatum(name),
-								   ObjectIdGetDatum(schema)))
+								   ObjectIdGetDatum(schema)) &&
+			!OidIsValid(lb_kept_object(table, name)))
 			return name;
 		pfree(name);
 	}
@@ -261,35 +269,52 @@ qualified(Oid table, const char *name)
 									  name);
 }
 
+/* Give an object the owner of its table, and have ANALYZE let it be. */
 static void
-keep(const LbDefinition *defn, const LbExpression *expression)
+tidy(Oid object, Oid owner)
 {
-	char	   *name = qualified(defn->source, expression->statistics);
+	Relation	rel = table_open(StatisticExtRelationId, RowExclusiveLock);
+	HeapTuple	tuple = SearchSysCacheCopy1(STATEXTOID, ObjectIdGetDatum(object));
+	Datum		values[Natts_pg_statistic_ext] = {0};
+	bool		nulls[Natts_pg_statistic_ext] = {0};
+	bool		replaces[Natts_pg_statistic_ext] = {0};
 
-	lb_execute_utility(psprintf("CREATE STATISTICS %s ON %s FROM %s", name,
-								expression->text,
-								qualified(defn->source, get_rel_name(defn->source))));
-	lb_execute_utility(psprintf("ALTER STATISTICS %s SET STATISTICS 0", name));
-	lb_execute_utility(psprintf("COMMENT ON STATISTICS %s IS %s", name,
-								quote_literal_cstr(psprintf("expression of the leaderboard board \"%s\"", defn->name))));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for statistics object %u", object);
+	values[Anum_pg_statistic_ext_stxowner - 1] = ObjectIdGetDatum(owner);
+	replaces[Anum_pg_statistic_ext_stxowner - 1] = true;
+	values[Anum_pg_statistic_ext_stxstattarget - 1] = LB_STATISTICS_TARGET(0);
+	replaces[Anum_pg_statistic_ext_stxstattarget - 1] = true;
+	if (((Form_pg_statistic_ext) GETSTRUCT(tuple))->stxowner != owner)
+		changeDependencyOnOwner(StatisticExtRelationId, object, owner);
+	tuple = heap_modify_tuple(tuple, RelationGetDescr(rel), values, nulls,
+							  replaces);
+	CatalogTupleUpdate(rel, &tuple->t_self, tuple);
+	table_close(rel, RowExclusiveLock);
 }
 
-/* Make the object of an expression, under its name or a new one. */
+/*
+ * Make the object of an expression, under its name or a new one.  As for an
+ * index, the caller needs the right to create it in the schema, and the owner
+ * need not have it.  The path is the one that the text was made for.
+ */
 static void
-keep_as_owner(LbDefinition *defn, LbExpression *expression, Oid owner)
+keep(LbDefinition *defn, LbExpression *expression, Oid owner)
 {
-	LbUser		saved;
 	int			nestlevel;
+	char	   *name;
 
 	if (expression->statistics == NULL)
 		expression->statistics = choose_name(defn->source, defn->name);
-	lb_switch_to_owner(&saved, owner, false);
-
-	/* The path that the text was made for. */
+	name = qualified(defn->source, expression->statistics);
 	nestlevel = lb_pin_search_path();
-	keep(defn, expression);
+	lb_execute_utility(psprintf("CREATE STATISTICS %s ON %s FROM %s", name,
+								expression->text,
+								qualified(defn->source, get_rel_name(defn->source))));
+	lb_execute_utility(psprintf("COMMENT ON STATISTICS %s IS %s", name,
+								quote_literal_cstr(psprintf("expression of the leaderboard board \"%s\"", defn->name))));
 	AtEOXact_GUC(false, nestlevel);
-	lb_restore_user(&saved);
+	tidy(lb_kept_object(defn->source, expression->statistics), owner);
 	CommandCounterIncrement();
 }
 
@@ -299,21 +324,50 @@ lb_keep_expressions(LbDefinition *defn, Oid owner)
 	for (int i = 0; i < defn->ncolumns; i++)
 	{
 		if (defn->columns[i].expression != NULL)
-			keep_as_owner(defn, defn->columns[i].expression, owner);
+			keep(defn, defn->columns[i].expression, owner);
 	}
 }
 
+/* The object that keeps an expression of a board, or InvalidOid. */
+static Oid
+kept_object(const LbDefinition *defn, const LbExpression *expression)
+{
+	return expression == NULL || expression->statistics == NULL ? InvalidOid :
+		lb_kept_object(defn->source, expression->statistics);
+}
+
+/*
+ * They go with the board as an index goes with its table: their schema or
+ * their owner may not be that of the table.
+ */
 void
 lb_drop_expressions(const LbDefinition *defn)
 {
 	for (int i = 0; i < defn->ncolumns; i++)
 	{
-		const LbExpression *expression = defn->columns[i].expression;
+		ObjectAddress object;
 
-		if (expression != NULL && expression->statistics != NULL &&
-			lb_kept_expression(defn->source, expression->statistics) != NULL)
-			lb_execute_utility(psprintf("DROP STATISTICS %s",
-										qualified(defn->source, expression->statistics)));
+		ObjectAddressSet(object, StatisticExtRelationId,
+						 kept_object(defn, defn->columns[i].expression));
+		if (OidIsValid(object.objectId))
+			performDeletion(&object, DROP_RESTRICT, 0);
+	}
+}
+
+/*
+ * ALTER TABLE OWNER leaves the objects to the old owner, who could drop them.
+ * ALTER COLUMN TYPE, which makes them again, forgets their target: ANALYZE
+ * would evaluate the expressions.
+ */
+void
+lb_tidy_expressions(const LbDefinition *defn)
+{
+	for (int i = 0; i < defn->ncolumns; i++)
+	{
+		Oid			object = kept_object(defn, defn->columns[i].expression);
+
+		if (OidIsValid(object))
+			tidy(object, lb_table_owner(defn->source));
 	}
 }
 
@@ -395,7 +449,7 @@ lb_mend_expressions(const LbDefinition *defn)
 		nestlevel = lb_pin_search_path();
 		check_immutable(expression, analyze(column, rel), owner);
 		AtEOXact_GUC(false, nestlevel);
-		keep_as_owner(&copy, expression, owner);
+		keep(&copy, expression, owner);
 	}
 	relation_close(rel, NoLock);
 	return any;

@@ -24,14 +24,20 @@
 extern void lb_analyze_expressions(LbDefinition *defn, Relation rel);
 
 /*
- * Make the statistics objects that keep analyzed expressions, as the owner of
+ * Make the statistics objects that keep analyzed expressions, for the owner of
  * the table.  Between SPI_connect and SPI_finish.  Raises what CREATE
  * STATISTICS raises.
  */
 extern void lb_keep_expressions(LbDefinition *defn, Oid owner);
 
-/* Drop these objects, as far as they are there.  Likewise. */
+/* Drop these objects, as far as they are there.  Can raise. */
 extern void lb_drop_expressions(const LbDefinition *defn);
+
+/*
+ * Give these objects the owner of the table, and have ANALYZE collect nothing
+ * for them.  Can raise.
+ */
+extern void lb_tidy_expressions(const LbDefinition *defn);
 
 /* Their names as lb_board has them: null if there are none. */
 extern LbArg lb_names_of_expressions(const LbDefinition *defn);

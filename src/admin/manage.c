@@ -823,11 +823,14 @@ lb_follow_rename(const LbDefinition *old)
 
 	/* The new names are visible to us after this. */
 	CommandCounterIncrement();
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(old->source)))
+		return;
 	lb_copy_defn(&defn, old);
 	for (int i = 0; i < defn.ncolumns; i++)
 		current_name(defn.columns[i].name, defn.source,
 					 defn.columns[i].attno);
 	(void) lb_refresh_expressions(&defn);
+	lb_tidy_expressions(&defn);
 
 	column_values(&defn, args);
 	args[5] = lb_arg_int4(defn.id);

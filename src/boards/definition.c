@@ -695,9 +695,12 @@ may_call_functions(const LbExpression *expression, Oid user)
 {
 	ListCell   *lc;
 
+	/* The query finds them by their names. */
 	foreach(lc, expression == NULL ? NIL : expression->functions)
 	{
-		if (pg_proc_aclcheck(lfirst_oid(lc), user, ACL_EXECUTE) != ACLCHECK_OK)
+		if (pg_proc_aclcheck(lfirst_oid(lc), user, ACL_EXECUTE) != ACLCHECK_OK ||
+			pg_namespace_aclcheck(get_func_namespace(lfirst_oid(lc)), user,
+								  ACL_USAGE) != ACLCHECK_OK)
 			return false;
 	}
 	return true;

@@ -39,6 +39,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
+#include "utils/snapmgr.h"
 
 #include "boards/cache.h"
 #include "boards/expression.h"
@@ -185,35 +186,63 @@ restore_rights(const SavedRights *saved)
 	SetUserIdAndSecContext(saved->user, saved->context);
 }
 
-Node *
-lb_kept_expression(Oid table, const char *statistics)
+/*
+ * The statistics object of a table that has a name and expressions, as a copy,
+ * and these as a text, palloc'd; or NULL.  The object stays in its schema when
+ * the table gets another one, so there can be two of a name: the older one is
+ * it.
+ */
+static HeapTuple
+find_statistics(Oid table, const char *name, char **exprs)
 {
 	Relation	rel = table_open(StatisticExtRelationId, AccessShareLock);
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	tuple;
-	Node	   *result = NULL;
+	HeapTuple	result = NULL;
 
 	ScanKeyInit(&key, Anum_pg_statistic_ext_stxrelid, BTEqualStrategyNumber,
 				F_OIDEQ, ObjectIdGetDatum(table));
 	scan = systable_beginscan(rel, StatisticExtRelidIndexId, true, NULL, 1, &key);
-	while (result == NULL && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		Form_pg_statistic_ext form = (Form_pg_statistic_ext) GETSTRUCT(tuple);
-		Datum		exprs;
 		bool		isnull;
+		Datum		value = heap_getattr(tuple, Anum_pg_statistic_ext_stxexprs,
+										 RelationGetDescr(rel), &isnull);
 
-		if (strcmp(NameStr(form->stxname), statistics) != 0)
+		if (isnull || strcmp(NameStr(form->stxname), name) != 0 ||
+			(result != NULL &&
+			 form->oid > ((Form_pg_statistic_ext) GETSTRUCT(result))->oid))
 			continue;
-		exprs = heap_getattr(tuple, Anum_pg_statistic_ext_stxexprs,
-							 RelationGetDescr(rel), &isnull);
-		if (!isnull)
-			result = linitial((List *) stringToNode(TextDatumGetCString(exprs)));
+		result = heap_copytuple(tuple);
+		*exprs = TextDatumGetCString(value);
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
-	if (result != NULL)
-		fix_opfuncids(result);
+	return result;
+}
+
+Oid
+lb_kept_object(Oid table, const char *statistics)
+{
+	char	   *exprs;
+	HeapTuple	tuple = find_statistics(table, statistics, &exprs);
+
+	return tuple == NULL ? InvalidOid :
+		((Form_pg_statistic_ext) GETSTRUCT(tuple))->oid;
+}
+
+Node *
+lb_kept_expression(Oid table, const char *statistics)
+{
+	char	   *exprs;
+	Node	   *result;
+
+	if (find_statistics(table, statistics, &exprs) == NULL)
+		return NULL;
+	result = linitial((List *) stringToNode(exprs));
+	fix_opfuncids(result);
 	return result;
 }
 
@@ -258,17 +287,38 @@ is_trusted(Node *expr, List *functions)
 	return !has_domain(expr, NULL);
 }
 
+/*
+ * Simplify an expression, as its owner.  That calls functions of constants,
+ * which need a snapshot; a worker may have none yet.
+ */
+static Expr *
+simplify(const LbExpression *expression)
+{
+	bool		push = !ActiveSnapshotSet();
+	SavedRights saved;
+	Expr	   *result;
+
+	if (push)
+		PushActiveSnapshot(GetCatalogSnapshot(StatisticExtRelationId));
+	switch_rights(&saved, &expression->owner);
+	result = expression_planner((Expr *) copyObject(expression->kept));
+	restore_rights(&saved);
+	if (push)
+		PopActiveSnapshot();
+	return result;
+}
+
 static void
 fill_in(LbExpression *expression)
 {
-	SavedRights saved;
 
 	find_functions(expression->kept, &expression->functions);
 	pull_varattnos(expression->kept, 1, &expression->attnos);
 	expression->trusted = is_trusted(expression->kept, expression->functions);
-	switch_rights(&saved, &expression->owner);
-	expression->simplified = expression_planner((Expr *) copyObject(expression->kept));
-	restore_rights(&saved);
+	expression->simplified = simplify(expression);
+
+	/* A reader needs the right to call those of a function that is inlined. */
+	find_functions((Node *) expression->simplified, &expression->functions);
 	expression->is_mutable = contain_mutable_functions((Node *) expression->simplified);
 }
 
@@ -289,7 +339,8 @@ lb_resolve_expression(LbExpression *expression, Oid table,
 	resolved.owner = *owner;
 	if (expression->statistics != NULL)
 	{
-		resolved.context = AllocSetContextCreate(parent,
+		/* Simplifying it can raise an error, which is to leave no memory. */
+		resolved.context = AllocSetContextCreate(CurrentMemoryContext,
 												 "leaderboard expression",
 												 ALLOCSET_SMALL_SIZES);
 		old = MemoryContextSwitchTo(resolved.context);
@@ -297,7 +348,9 @@ lb_resolve_expression(LbExpression *expression, Oid table,
 		if (resolved.kept != NULL)
 			fill_in(&resolved);
 		MemoryContextSwitchTo(old);
-		if (resolved.kept == NULL)
+		if (resolved.kept != NULL)
+			MemoryContextSetParent(resolved.context, parent);
+		else
 		{
 			MemoryContextDelete(resolved.context);
 			resolved.context = NULL;

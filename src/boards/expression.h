@@ -74,6 +74,9 @@ extern const char *lb_parentheses_end(const char *p);
  */
 extern Node *lb_kept_expression(Oid table, const char *statistics);
 
+/* That object, or InvalidOid.  Raises likewise. */
+extern Oid	lb_kept_object(Oid table, const char *statistics);
+
 /*
  * Resolve an expression of a table, into a child of a memory context.  What it
  * was resolved to before is kept as long as that, or, if the context is that

@@ -406,6 +406,7 @@ typedef enum Altered
 {
 	ALTERED_ROWS,				/* or what is not known */
 	ALTERED_FLAGS,				/* no row */
+	ALTERED_OWNER,				/* that of the table */
 	ALTERED_COLUMN				/* the column has another name or type */
 } Altered;
 
@@ -421,6 +422,7 @@ what_is_altered(Oid relid, AttrNumber attno)
 	bool		flags = false;
 	bool		others = false;
 	bool		redefined = false;
+	bool		owner = false;
 
 	if (HeapTupleIsValid(before) && HeapTupleIsValid(after))
 	{
@@ -432,6 +434,8 @@ what_is_altered(Oid relid, AttrNumber attno)
 				flags |= differs;
 			else
 				others |= differs;
+			if (attno == 0 && i == Anum_pg_class_relowner)
+				owner |= differs;
 			if (attno != 0 && (i == Anum_pg_attribute_attname ||
 							   i == Anum_pg_attribute_atttypid ||
 							   i == Anum_pg_attribute_atttypmod ||
@@ -442,7 +446,7 @@ what_is_altered(Oid relid, AttrNumber attno)
 	table_close(catalog, AccessShareLock);
 	if (HeapTupleIsValid(before))
 		ReleaseSysCache(before);
-	return redefined ? ALTERED_COLUMN :
+	return redefined ? ALTERED_COLUMN : owner ? ALTERED_OWNER :
 		flags && !others ? ALTERED_FLAGS : ALTERED_ROWS;
 }
 
@@ -658,6 +662,8 @@ relation_altered(Oid relid, AttrNumber attno)
 		column_redefined(relid, attno);
 	else if (altered != ALTERED_FLAGS)
 		(void) source_altered(relid, attno);
+	if (altered == ALTERED_OWNER && cat->version_ok)
+		lb_owner_altered(relid);
 }
 
 /* attno is 0 for the relation itself. */

@@ -11,17 +11,22 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/dependency.h"
+#include "catalog/indexing.h"
 #include "catalog/objectaccess.h"
-#include "catalog/pg_collation.h"
+#include "catalog/objectaddress.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_depend.h"
 #include "catalog/pg_namespace.h"
-#include "catalog/pg_operator.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_statistic_ext.h"
-#include "catalog/pg_type.h"
-#include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/inval.h"
-#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 #include "boards/catalog.h"
@@ -30,21 +35,61 @@
 #include "capture/ddl_internal.h"
 #include "capture/xactlog.h"
 
-/* Whether an expression calls a function, or its text has that name. */
+/*
+ * Whether an object depends on another one, or on one in a schema; not for
+ * being in the schema itself.
+ */
 static bool
-depends_on(const LbExpression *expression, Oid function, const char *name)
+depends_on(Oid object, Oid classId, Oid objectId)
 {
-	return expression != NULL &&
-		(list_member_oid(expression->functions, function) ||
-		 (name != NULL && strstr(expression->text, name) != NULL));
+	Relation	rel = table_open(DependRelationId, AccessShareLock);
+	ScanKeyData keys[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		found = false;
+
+	ScanKeyInit(&keys[0], Anum_pg_depend_classid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(StatisticExtRelationId));
+	ScanKeyInit(&keys[1], Anum_pg_depend_objid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(object));
+	scan = systable_beginscan(rel, DependDependerIndexId, true, NULL, 2, keys);
+	while (!found && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
+		ObjectAddress on = {form->refclassid, form->refobjid, 0};
+
+		if (on.classId == NamespaceRelationId || on.classId == RelationRelationId)
+			continue;
+		found = classId == NamespaceRelationId ?
+			get_object_namespace(&on) == objectId :
+			on.classId == classId && on.objectId == objectId;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return found;
+}
+
+static bool
+board_depends_on(const LbDefinition *defn, Oid classId, Oid objectId)
+{
+	for (int i = 0; i < defn->ncolumns; i++)
+	{
+		const LbExpression *expression = defn->columns[i].expression;
+		Oid			object = expression == NULL || expression->statistics == NULL ?
+			InvalidOid : lb_kept_object(defn->source, expression->statistics);
+
+		if (OidIsValid(object) && depends_on(object, classId, objectId))
+			return true;
+	}
+	return false;
 }
 
 /*
- * A function was replaced, or altered as what has that name: boards whose
- * expressions depend on it have other texts or values.
+ * An object was replaced or altered: boards whose expressions depend on it
+ * have other texts or values.
  */
 static void
-named_altered(Oid function, const char *name)
+named_altered(Oid classId, Oid objectId)
 {
 	LbDefinition **defns;
 	int			n = lb_catalog() == NULL ? 0 : lb_all_defns(&defns);
@@ -52,52 +97,100 @@ named_altered(Oid function, const char *name)
 	for (int i = 0; i < n; i++)
 	{
 		LbDefinition *defn = defns[i];
-		bool		depends = false;
 
-		if (!lb_has_expressions(defn) || lb_created_here(defn))
-			continue;
-		for (int c = 0; c < defn->ncolumns; c++)
-			depends |= depends_on(defn->columns[c].expression, function, name);
-
-		/* What it calls is known when it is resolved. */
-		if (!depends && (defn->resolved || !OidIsValid(function)))
+		if (!lb_has_expressions(defn) || lb_created_here(defn) ||
+			!board_depends_on(defn, classId, objectId))
 			continue;
 		lb_xact_set_unknown(defn, "what an expression of the board names was altered");
 		lb_note_renamed(defn);
 	}
 }
 
-/* A statistics object was altered or is dropped, which may keep one. */
-static void
-statistics_altered(Oid object)
+/* Whether a board has an expression that an object of that name keeps. */
+static bool
+is_kept_by(const LbDefinition *defn, const char *name)
 {
-	HeapTuple	tuple = SearchSysCache1(STATEXTOID, ObjectIdGetDatum(object));
-	Form_pg_statistic_ext form;
-	LbDefinition **defns;
-	int			n;
+	for (int i = 0; i < defn->ncolumns; i++)
+	{
+		const LbExpression *expression = defn->columns[i].expression;
 
-	if (!HeapTupleIsValid(tuple))
-		return;
-	form = (Form_pg_statistic_ext) GETSTRUCT(tuple);
-	n = lb_catalog() == NULL ? 0 : lb_defns_on(form->stxrelid, &defns);
+		if (expression != NULL && expression->statistics != NULL &&
+			strcmp(expression->statistics, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A statistics object comes, changes or goes, which may keep an expression. */
+static void
+keeper_altered(const FormData_pg_statistic_ext *form, bool created)
+{
+	LbDefinition **defns;
+	int			n = lb_catalog() == NULL ? 0 :
+		lb_defns_on(form->stxrelid, &defns);
+
 	for (int i = 0; i < n; i++)
 	{
-		bool		keeps = false;
-
-		for (int c = 0; c < defns[i]->ncolumns; c++)
-		{
-			const LbExpression *expression = defns[i]->columns[c].expression;
-
-			keeps |= expression != NULL && expression->statistics != NULL &&
-				strcmp(expression->statistics, NameStr(form->stxname)) == 0;
-		}
-		if (!keeps || lb_created_here(defns[i]) ||
+		if (!is_kept_by(defns[i], NameStr(form->stxname)) ||
 			lb_dropped_here(defns[i]->catalog, defns[i]->id))
+			continue;
+		if (created)
+			lb_note_renamed(defns[i]);
+		if (lb_created_here(defns[i]))
 			continue;
 		lb_xact_set_unknown(defns[i], "an object that keeps an expression of the board was altered");
 		CacheInvalidateRelcacheByRelid(form->stxrelid);
 	}
+}
+
+/* A statistics object was altered or is dropped. */
+static void
+statistics_altered(Oid object)
+{
+	HeapTuple	tuple = SearchSysCache1(STATEXTOID, ObjectIdGetDatum(object));
+
+	if (!HeapTupleIsValid(tuple))
+		return;
+	keeper_altered((Form_pg_statistic_ext) GETSTRUCT(tuple), false);
 	ReleaseSysCache(tuple);
+}
+
+/*
+ * A statistics object was created, which the caches do not show yet.  It may
+ * keep an expression: in a restore, or after ALTER COLUMN TYPE.  Then its
+ * board is recorded anew, with the expression that it keeps.
+ */
+static void
+statistics_created(Oid object)
+{
+	Relation	rel = table_open(StatisticExtRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_statistic_ext_oid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(object));
+	scan = systable_beginscan(rel, StatisticExtOidIndexId, true, SnapshotSelf,
+							  1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+		keeper_altered((Form_pg_statistic_ext) GETSTRUCT(tuple), true);
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+}
+
+/* The owner of a table was altered: what keeps its expressions follows. */
+void
+lb_owner_altered(Oid relid)
+{
+	LbDefinition **defns;
+	int			n = lb_defns_on(relid, &defns);
+
+	for (int i = 0; i < n; i++)
+	{
+		if (lb_has_expressions(defns[i]))
+			lb_note_renamed(defns[i]);
+	}
 }
 
 void
@@ -105,19 +198,14 @@ lb_object_altered(ObjectAccessType access, Oid classId, Oid objectId)
 {
 	bool		alter = access == OAT_POST_ALTER;
 
-	if (classId == StatisticExtRelationId && (alter || access == OAT_DROP))
-		statistics_altered(objectId);
-	else if (classId == ProcedureRelationId &&
-			 (alter || access == OAT_POST_CREATE))
-		named_altered(objectId, NULL);
-	else if (!alter)
-		return;
-	else if (classId == NamespaceRelationId)
-		named_altered(InvalidOid, get_namespace_name(objectId));
-	else if (classId == OperatorRelationId)
-		named_altered(InvalidOid, get_opname(objectId));
-	else if (classId == CollationRelationId)
-		named_altered(InvalidOid, get_collation_name(objectId));
-	else if (classId == TypeRelationId)
-		named_altered(InvalidOid, format_type_be(objectId));
+	if (classId == StatisticExtRelationId)
+	{
+		if (alter || access == OAT_DROP)
+			statistics_altered(objectId);
+		else if (access == OAT_POST_CREATE)
+			statistics_created(objectId);
+	}
+	else if (alter ||
+			 (classId == ProcedureRelationId && access == OAT_POST_CREATE))
+		named_altered(classId, objectId);
 }

@@ -28,4 +28,7 @@ extern void lb_note_renamed(const LbDefinition *defn);
 extern void lb_object_altered(ObjectAccessType access, Oid classId,
 							  Oid objectId);
 
+/* The owner of a table was altered.  Can raise. */
+extern void lb_owner_altered(Oid relid);
+
 #endif							/* LB_DDL_INTERNAL_H */

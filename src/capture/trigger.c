@@ -220,19 +220,34 @@ read_unproven_row(LbDefinition *defn, TupleTableSlot *slot, RankedRow *row)
 }
 
 /*
+ * Whether the rows that a table has are known to raise no error.  Those of a
+ * board that is ready have raised none, but what a function does, or the
+ * constraints of a domain, may have changed since then.
+ */
+static bool
+is_proven(LbDefinition *defn)
+{
+	LbSharedBoard *shared;
+
+	for (int i = 0; i < defn->ncolumns; i++)
+	{
+		if (defn->columns[i].expression != NULL &&
+			!defn->columns[i].expression->trusted)
+			return false;
+	}
+	shared = lb_shared_board_attach(defn, false);
+	return shared != NULL && lb_is_ready(shared);
+}
+
+/*
  * Read a row as it was.  Returns false if it has no key, for what an
- * expression raises; a board that is ready has no such rows.
+ * expression raises.
  */
 static inline bool
 read_old_row(LbDefinition *defn, TupleTableSlot *slot, RankedRow *row)
 {
-	if (slot != NULL && unlikely(lb_has_expressions(defn)))
-	{
-		LbSharedBoard *shared = lb_shared_board_attach(defn, false);
-
-		if (shared == NULL || !lb_is_ready(shared))
-			return read_unproven_row(defn, slot, row);
-	}
+	if (slot != NULL && unlikely(lb_has_expressions(defn)) && !is_proven(defn))
+		return read_unproven_row(defn, slot, row);
 	read_row(defn, slot, row);
 	return true;
 }

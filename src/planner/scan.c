@@ -237,14 +237,16 @@ is_redundant(const PathKey *key, const List *pathkeys)
 }
 
 /*
- * The pathkeys of a scan that the query can use; those of the first columns.
+ * The pathkeys of a scan that the query can use; those of the first nkeys
+ * columns.
  */
 static List *
-find_pathkeys(const Match *match, bool reverse)
+find_pathkeys(const Match *match, bool reverse, int *nkeys)
 {
 	PlannerInfo *root = match->source->root;
 	RelOptInfo *rel = match->source->rel;
 	List	   *pathkeys = NIL;
+	int			ends[LB_MAX_BOARD_COLUMNS];
 
 	for (int i = match->quals.nequal; i < list_length(match->keys); i++)
 	{
@@ -256,10 +258,14 @@ find_pathkeys(const Match *match, bool reverse)
 		if (one == NIL)
 			break;
 		key = as_in_query(root, linitial_node(PathKey, one));
-		if (!is_redundant(key, pathkeys))
-			pathkeys = lappend(pathkeys, key);
+		if (is_redundant(key, pathkeys))
+			continue;
+		ends[list_length(pathkeys)] = i + 1;
+		pathkeys = lappend(pathkeys, key);
 	}
-	return truncate_useless_pathkeys(root, rel, pathkeys);
+	pathkeys = truncate_useless_pathkeys(root, rel, pathkeys);
+	*nkeys = pathkeys == NIL ? 0 : ends[list_length(pathkeys) - 1];
+	return pathkeys;
 }
 
 
@@ -551,13 +557,29 @@ find_child(const Match *match)
 	return copy;
 }
 
+/*
+ * The keys that the child sorts by, with the first n, which the pathkeys are
+ * of.  The others only break ties, as the index does.  An expression among them
+ * is none of the query: it could raise an error, or call what the query does
+ * not.
+ */
+static List *
+child_keys(const Match *match, int n)
+{
+	while (n < list_length(match->keys) &&
+		   match->defn->columns[n].expression == NULL)
+		n++;
+	return list_truncate(list_copy(match->keys), n);
+}
+
 static void
-add_path_for(const Match *match, bool reverse, List *pathkeys)
+add_path_for(const Match *match, bool reverse, List *pathkeys, int nkeys)
 {
 	RelOptInfo *rel = match->source->rel;
 	CustomPath *path = makeNode(CustomPath);
 	List	   *exprs = lb_answer_exprs(&match->quals);
 	List	   *private = lb_answer_private(match->defn, &match->quals);
+	List	   *keys = child_keys(match, nkeys);
 	List	   *operators = NIL;
 	Path	   *child = find_child(match);
 
@@ -566,7 +588,7 @@ add_path_for(const Match *match, bool reverse, List *pathkeys)
 	private = lappend(private,
 					  list_make4_int((int) match->index, reverse,
 									 find_most(match, child), (int) rel->pages));
-	for (int i = 0; i < list_length(match->keys); i++)
+	for (int i = 0; i < list_length(keys); i++)
 		operators = lappend_oid(operators,
 								sort_operator(&match->defn->columns[i], reverse));
 	path->path.pathtype = T_CustomScan;
@@ -575,8 +597,8 @@ add_path_for(const Match *match, bool reverse, List *pathkeys)
 	path->path.pathkeys = pathkeys;
 	path->methods = &path_methods;
 	path->custom_paths = list_make1(child);
-	path->custom_private = list_make5(private, exprs, match->others,
-									  match->keys, operators);
+	path->custom_private = list_make5(private, exprs, match->others, keys,
+									  operators);
 	set_cost(match, path);
 	add_path(rel, &path->path);
 
@@ -609,14 +631,15 @@ lb_add_scan_paths(PlannerInfo *root, RelOptInfo *rel)
 			continue;
 		for (int reverse = 0; reverse <= 1; reverse++)
 		{
-			List	   *pathkeys = find_pathkeys(&match, reverse);
+			int			nkeys;
+			List	   *pathkeys = find_pathkeys(&match, reverse, &nkeys);
 
 			any = any || pathkeys != NIL;
 
 			/* A page in this order has a better path, too. */
 			if (pathkeys != NIL &&
 				!(match.page && pathkeys_contained_in(root->sort_pathkeys, pathkeys)))
-				add_path_for(&match, reverse, pathkeys);
+				add_path_for(&match, reverse, pathkeys, nkeys);
 		}
 		if (!any && root->sort_pathkeys != NIL)
 			(void) lb_miss(&source, match.defn, LB_MISS_ORDER);

@@ -46,6 +46,13 @@
 #define LB_LOCK_HELD_BY_ME(tag, mode) LockHeldByMe(tag, mode)
 #endif
 
+/* Version 17 has the target of a statistics object as a smallint. */
+#if PG_VERSION_NUM >= 170000
+#define LB_STATISTICS_TARGET(target) Int16GetDatum(target)
+#else
+#define LB_STATISTICS_TARGET(target) Int32GetDatum(target)
+#endif
+
 /* Version 17 has another name for the shared state of transactions. */
 #if PG_VERSION_NUM >= 170000
 #define LB_TRANSAM TransamVariables

@@ -111,19 +111,24 @@ build_offline(LbBuild *build, const char *reason, bool passing)
 }
 
 /*
- * Whether an error that ends a build is one that an expression has raised.
- * The next build would raise it again.
+ * Whether an error that ends a build is one that an expression has raised: a
+ * function can give its own ones any code.  The next build would raise it
+ * again.  Those of the server's state are not.
  */
 static bool
 is_of_expression(const LbBuild *build, int code)
 {
-	int			category = code != 0 || !build->evaluates ? 0 :
-		ERRCODE_TO_CATEGORY(geterrcode());
+	int			category;
 
-	return category == ERRCODE_DATA_EXCEPTION ||
-		category == ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION ||
-		category == ERRCODE_PLPGSQL_ERROR ||
-		category == ERRCODE_SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION;
+	if (code != 0 || !build->evaluates)
+		return false;
+	category = ERRCODE_TO_CATEGORY(geterrcode());
+	return category != ERRCODE_OPERATOR_INTERVENTION &&
+		category != ERRCODE_INSUFFICIENT_RESOURCES &&
+		category != ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE &&
+		category != ERRCODE_TRANSACTION_ROLLBACK &&
+		category != ERRCODE_SYSTEM_ERROR &&
+		category != ERRCODE_INTERNAL_ERROR;
 }
 
 /* For errors, and for a worker that is terminated. */

@@ -257,5 +257,77 @@ is($node->safe_psql('moved', $recorded), $node->safe_psql('rented', $recorded), 
 is($node->safe_psql('moved', q{SET ROLE landlord; SELECT count(*) FROM lb_submit_key(u(3), 100); SELECT lb_rank_key(u(3)); SELECT lb_close_season('global', 'S2')}),
 	"3\n1\n9", 'and the boards work');
 
+# Boards on expressions, with names that need quotes, of a role that is no
+# superuser.  What keeps the expressions comes after the rows of lb_board.
+$node->safe_psql('postgres', 'CREATE DATABASE expressed OWNER landlord');
+$node->safe_psql('expressed', q{
+	CREATE EXTENSION leaderboard;
+	SET ROLE landlord;
+	CREATE SCHEMA "o'dd ""s";
+	CREATE FUNCTION "o'dd ""s"."We(igh"(integer, text) RETURNS integer IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN $1 * 3 % 17 + length($2); END';
+	CREATE TABLE "o'dd ""s"."El,o" (id integer PRIMARY KEY, points integer, games integer NOT NULL, "La""nd (x)" text, level integer);
+	INSERT INTO "o'dd ""s"."El,o" SELECT g, nullif(g * 31 % 100, 7), g % 9, (ARRAY['fr', 'DE', 'us', NULL])[1 + g % 4], g % 5 FROM generate_series(1, 300) g;
+	SET search_path = "o'dd ""s", public;
+	SELECT lb_create_board('ratio', '"El,o"', 'id', ranked_if => 'games > 0 AND level <> 3',
+		rank_by => '((points::numeric / games)::numeric(12,3)) DESC, (lower("La""nd (x)") COLLATE "C")');
+	SELECT lb_create_board('la"nds (1)', '"El,o"', 'id', rank_by => $$"We(igh"(points, E'\\\\)''') DESC$$, board_column => 'upper("La""nd (x)")');
+	SELECT lb_create_board('counted', '"El,o"', rank_by => '(points % 20) DESC', ranked_if => 'level > 1', keeps => 'counts')});
+my $expressions = q{
+	SELECT * FROM lb_top_key(300, 'ratio'); SELECT * FROM lb_top(300, 'la"nds (1):FR'); SELECT * FROM lb_histogram(5, 'counted');
+	SELECT lb_rank(id, 'la"nds (1):US') FROM "o'dd ""s"."El,o" ORDER BY id;
+	SELECT board, source, member, rank_by, board_column, ranked_if, expressions FROM lb_board ORDER BY board;
+	SELECT s.stxname, s.stxnamespace::regnamespace, s.stxowner::regrole, s.stxstattarget, obj_description(s.oid, 'pg_statistic_ext'),
+		pg_get_statisticsobjdef(s.oid) FROM pg_statistic_ext s ORDER BY 1};
+
+# A query would be counted, too.
+sub by_index
+{
+	my ($db, $what) = @_;
+
+	wait_ready($node, $db);
+	$node->safe_psql($db, q{SELECT lb_stat_reset()});
+	$node->safe_psql($db, q{SELECT lb_rank(5, 'ratio'), lb_count('la"nds (1):FR'), lb_count('counted')});
+	is($node->safe_psql($db, q{SELECT sum(index_reads), sum(query_reads) FROM lb_stat_board}), '3|0', "$what: by the index");
+	is($node->safe_psql($db, 'SELECT * FROM lb_verify_key()'), '', "$what: index and table are equal");
+	return;
+}
+
+by_index('expressed', 'expressions');
+my $expressed = $node->safe_psql('expressed', $expressions);
+like($expressed, qr/^El,o_ratio_lb1\|.*\|landlord\|0\|expression of the leaderboard board "ratio"\|/m, 'what keeps an expression');
+
+sub expressed
+{
+	my ($db, $what) = @_;
+
+	by_index($db, $what);
+	is($node->safe_psql($db, $expressions), $expressed, "$what: answers, and what keeps the expressions");
+	is($node->safe_psql($db, "SET leaderboard.enable_index = off; $expressions"), $expressed, "$what: answers by queries");
+	$node->safe_psql($db, q{SET ROLE landlord;
+		ANALYZE "o'dd ""s"."El,o";
+		UPDATE "o'dd ""s"."El,o" SET games = games + 1, "La""nd (x)" = 'it' WHERE id % 3 = 0;
+		ALTER TABLE "o'dd ""s"."El,o" RENAME points TO "po'ints"});
+	by_index($db, "$what, after changes");
+	is($node->safe_psql($db, q{SELECT count(*) FROM lb_board WHERE rank_by LIKE '%"po''ints"%'}), '3', "$what: a rename");
+	return;
+}
+
+$node->command_ok([ 'pg_dump', '-f', "$dump.e", '-d', $node->connstr('expressed') . ' user=landlord' ], 'pg_dump of expressions by the owner');
+$node->command_ok([ 'pg_dump', '-Fd', '-j2', '-f', "$dump.ed", '-d', $node->connstr('expressed') ], 'pg_dump -Fd');
+$node->safe_psql('postgres', "CREATE DATABASE e_$_ OWNER landlord") for 'plain', 'parallel', 'apart';
+$node->safe_psql('postgres', 'CREATE DATABASE e_template TEMPLATE expressed');
+expressed('e_template', 'expressions, template');
+$node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', "$dump.e", '-d', $node->connstr('e_plain') ], 'psql');
+expressed('e_plain', 'expressions, pg_dump, psql');
+$node->command_ok([ 'pg_restore', '-j2', '--exit-on-error', '-d', $node->connstr('e_parallel'), "$dump.ed" ], 'pg_restore -j2');
+expressed('e_parallel', 'expressions, pg_restore -j2');
+$node->command_ok([ 'pg_restore', '--clean', '--if-exists', '--exit-on-error', '-d', $node->connstr('e_parallel'), "$dump.ed" ],
+	'pg_restore --clean');
+expressed('e_parallel', 'expressions, pg_restore --clean');
+
+# The rows of lb_board come last.
+$node->command_ok([ 'pg_restore', "--section=$_", '-d', $node->connstr('e_apart'), "$dump.ed" ], $_) for 'pre-data', 'post-data', 'data';
+expressed('e_apart', 'expressions, sections');
+
 $node->stop;
 done_testing();
