@@ -280,7 +280,7 @@ write_for_standby(const Table *t)
 				return false;
 			value = literal(any_value(t));
 			run_free(format("DELETE FROM %s WHERE %s = %s", t->name,
-							t->group.name, value));
+							column_of(NULL, &t->group), value));
 			free(value);
 			return true;
 		default:
@@ -312,6 +312,12 @@ transaction(void)
 		/* It may not get its lock. */
 		PQclear(run_copy(statement, NULL));
 		free(statement);
+		return;
+	}
+
+	if (rnd(150) == 0)
+	{
+		alter_expressions();
 		return;
 	}
 
