@@ -194,6 +194,20 @@ choose_column(Column *c, const Choice *choice)
 	c->descending = percent(50);
 }
 
+/* Another tie-breaker, unless the key has it, or would have two texts. */
+static void
+choose_tie(Table *t, const Choice *choice)
+{
+	for (int i = 0; i < t->nties; i++)
+	{
+		if (strcmp(t->ties[i].expression, choice->expression) == 0 ||
+			(t->ties[i].type->is_text &&
+			 strcmp(choice->type_name, "text") == 0))
+			return;
+	}
+	choose_column(&t->ties[t->nties++], choice);
+}
+
 static void
 choose_expressions(Table *t)
 {
@@ -201,9 +215,9 @@ choose_expressions(Table *t)
 	const Condition *condition = &ANY(conditions);
 
 	choose_column(&t->score, own && percent(40) ? &ANY(more_scores) : &ANY(scores));
-	for (int n = rnd(3); t->nties < n; t->nties++)
-		choose_column(&t->ties[t->nties], own && !t->counts && percent(70) ?
-					  &ANY(more_ties) : &ANY(ties));
+	for (int n = rnd(3); n > 0; n--)
+		choose_tie(t, own && !t->counts && percent(70) ? &ANY(more_ties) :
+				   &ANY(ties));
 	if (own && percent(40))
 	{
 		const Choice *choice = &ANY(groups);
