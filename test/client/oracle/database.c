@@ -372,6 +372,13 @@ final_comparison(void)
 	end_prepared();
 	for (int i = 0; i < ntables && long_texts; i++)
 		delete_long_texts(&tables[i]);
+
+	/* Tables with many boards would take long with many rows. */
+	for (int i = 0; i < ntables; i++)
+	{
+		if (tables[i].written != &tables[i])
+			run_free(format("DELETE FROM %s WHERE large", tables[i].name));
+	}
 	value = run_value("SELECT lb_wait_ready('1 min')");
 	if (strcmp(value, "t") != 0)
 	{
