@@ -174,6 +174,9 @@ typedef struct Table
 extern Table tables[];
 extern const int ntables;
 
+/* Any of them.  Those with expressions, which are many, are chosen less often. */
+extern const Table *any_table(void);
+
 /* Those that are dropped and made again meanwhile, and their boards; with -R only. */
 extern Table changing[];
 extern const int nchanging;

@@ -303,9 +303,9 @@ is_bare(const Table *t)
 		t->written == t;
 }
 
-/* Any table of whose boards one could answer a query of a form; or NULL. */
+/* A table of whose boards one could answer a query of a form; or NULL. */
 static const Table *
-any_table(const Form *form)
+table_for(const Form *form)
 {
 	bool		possible = form->node != NULL && !form->bare;
 
@@ -327,13 +327,13 @@ check_form(const Form *form, const Table *table)
 {
 	int64_t		before = result.forms[form - forms].answered;
 
-	if (any_table(form) == NULL || (form->writes && on_standby))
+	if (table_for(form) == NULL || (form->writes && on_standby))
 		return;
 	for (int i = 0; i < MAX_QUERIES; i++)
 	{
 		Question	q;
 
-		make_question(&q, form, table != NULL ? table : any_table(form));
+		make_question(&q, form, table != NULL ? table : table_for(form));
 		if (!ask(&q, true, true))
 			fail("%s\n%s", q.query, PQerrorMessage(conn));
 		free_question(&q);

@@ -198,6 +198,12 @@ static const Table fixed_tables[NFIXED] = {
 Table		tables[NFIXED + NRANDOM + NDERIVED];
 const int	ntables = NFIXED + NRANDOM + NDERIVED;
 
+const Table *
+any_table(void)
+{
+	return &tables[rnd(percent(50) ? NFIXED + NRANDOM : ntables)];
+}
+
 Table		changing[] = {
 	{
 		.name = "o_change",

@@ -176,7 +176,7 @@ prepare(void)
 	}
 	for (int n = rnd(4); n > 0; n--)
 	{
-		compare_some(&tables[rnd(ntables)], 1);
+		compare_some(any_table(), 1);
 		tx_failed = false;
 	}
 
@@ -196,7 +196,7 @@ prepare(void)
 	tx_failed = false;
 	/* The changes may not have been applied yet. */
 	if (percent(50))
-		compare_some(&tables[rnd(ntables)], 2);
+		compare_some(any_table(), 2);
 	if (commits)
 		result.committed++;
 	else
@@ -291,7 +291,7 @@ write_for_standby(const Table *t)
 void
 transaction(void)
 {
-	const Table *t = &tables[rnd(ntables)];
+	const Table *t = any_table();
 	bool		exact = !locked;	/* comparisons may be made */
 	bool		steady = false; /* ... also in several statements */
 	bool		truncated = false;
