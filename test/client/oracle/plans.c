@@ -351,8 +351,13 @@ check_forms(void)
 {
 	for (int i = 0; i < nforms; i++)
 		check_form(&forms[i], NULL);
+
+	/* Plain SQL by a board's stored columns is not what it is of. */
 	for (int i = 0; i < ntables; i++)
-		check_form(&forms[0], &tables[i]);
+	{
+		if (!tables[i].score.hidden)
+			check_form(&forms[0], &tables[i]);
+	}
 }
 
 /* A question by text, prepared. */
