@@ -46,6 +46,11 @@ static const Choice scores[] = {
 	.type_name = "date"},
 	{.expression = "((coalesce({}score, -1) % 40)::bigint)",.type_name = "bigint"},
 	{.expression = "(nullif({}score, 4)::bigint)",.type_name = "bigint"},
+	{.expression = "(({}score % 100)::lbt.level)",.type_name = "lbt.level"},
+	{.expression = "({}score::double precision)",.type_name = "double precision"},
+	{.expression = "(({}score % 977)::real)",.type_name = "real"},
+	{.expression = "(timestamp '2000-01-01' + ({}score % 100) * interval '1 hour')",
+	.type_name = "timestamp"},
 };
 
 /* And of the other columns of o_expr. */
@@ -54,6 +59,8 @@ static const Choice more_scores[] = {
 	{.expression = "(({}score % 1000)::integer + {}games % 7)",.type_name = "integer"},
 	{.expression = "length({}name)",.type_name = "integer"},
 	{.expression = "(greatest({}score % 9, {}games % 9)::smallint)",.type_name = "smallint"},
+	{.expression = "(({}games % 10 * 0.1)::numeric(18,18))",.type_name = "numeric(18,18)"},
+	{.expression = "(time '12:00' + ({}games % 10) * interval '1 hour')",.type_name = "time"},
 };
 
 static const Choice ties[] = {
@@ -68,6 +75,9 @@ static const Choice more_ties[] = {
 	{.expression = "({}games % 3)",.type_name = "integer"},
 	{.expression = "(CASE WHEN {}games > 1 THEN {}name ELSE {}kind || 'x' END)",
 	.type_name = "text"},
+	{.expression = "({}name COLLATE \"C\")",.type_name = "text COLLATE \"C\""},
+	{.expression = "(left({}kind, 3)::lbt.nick)",.type_name = "lbt.nick"},
+	{.expression = "(md5({}name)::uuid)",.type_name = "uuid"},
 };
 
 static const char *const first_letters[] = {"A", "B", "", "x", "G", "n", NULL};
@@ -76,12 +86,18 @@ static const char *const lower_kinds[] = {
 };
 static const char *const remainders[] = {"0", "1", "2", "-1", "-2", "7", NULL};
 static const char *const truths[] = {"t", "f", NULL};
+static const char *const kinds[] = {
+	"A", "B", "", "x:y", "Gr\303\266\303\237e", "never", NULL
+};
+static const char *const tiers[] = {"gold", "silver", "never", NULL};
 
 static const Choice groups[] = {
 	{"left({}kind, 1)", "text", first_letters},
 	{"lower({}kind)", "text", lower_kinds},
 	{"({}games % 3)", "integer", remainders},
 	{"({}score > 10)", "boolean", truths},
+	{"({}kind::varchar(40))", "varchar(40)", kinds},
+	{"(CASE WHEN {}fine THEN 'gold'::lbt.tier ELSE 'silver' END)", "lbt.tier", tiers},
 };
 
 /* Conditions, others that imply them, and others that do not. */
@@ -122,6 +138,31 @@ static const char *const either[] = {
 };
 static const char *const more_than_either[] = {
 	"({}score > 8 OR {}fine)", "{}score > 8", "{}fine IS NOT FALSE", NULL
+};
+
+static const char *const first_kinds[] = {
+	"{}kind = 'A'", "{}kind = 'B' AND {}games > 1", "{}kind IN ('B', 'A')",
+	"({}kind = 'A' OR {}kind = 'B')", "{}kind = ANY ('{A,B}')", NULL
+};
+static const char *const more_kinds[] = {
+	"{}kind IN ('A', 'B', '')", "{}kind >= 'A'", "{}kind IS NOT NULL", NULL
+};
+static const char *const few_games[] = {
+	"{}games = 1", "{}games > 0 AND {}games < 3", "{}games BETWEEN 1 AND 2",
+	"{}games BETWEEN 0 AND 2", "2 >= {}games AND 0 <= {}games", NULL
+};
+static const char *const more_games[] = {
+	"{}games BETWEEN 0 AND 3", "{}games >= 0", "{}games <= 2", NULL
+};
+static const char *const patterns[] = {
+	"({}name LIKE '1%' OR {}name ~ 'a')", "{}name LIKE '1%'", "{}name ~ 'a'", NULL
+};
+static const char *const other_patterns[] = {"{}name LIKE '1a%'", "{}name ~ 'a|1'", NULL};
+
+static const Condition more_conditions[] = {
+	{"({}kind IN ('A', 'B'))", first_kinds, more_kinds},
+	{"({}games BETWEEN 0 AND 2)", few_games, more_games},
+	{"({}name ~ 'a' OR {}name LIKE '1%')", patterns, other_patterns},
 };
 
 static const Condition conditions[] = {
@@ -198,11 +239,12 @@ choose_column(Column *c, const Choice *choice)
 static void
 choose_tie(Table *t, const Choice *choice)
 {
+	bool		text = find_type(choice->type_name)->is_text;
+
 	for (int i = 0; i < t->nties; i++)
 	{
 		if (strcmp(t->ties[i].expression, choice->expression) == 0 ||
-			(t->ties[i].type->is_text &&
-			 strcmp(choice->type_name, "text") == 0))
+			(t->ties[i].type->is_text && text))
 			return;
 	}
 	choose_column(&t->ties[t->nties++], choice);
@@ -212,7 +254,8 @@ static void
 choose_expressions(Table *t)
 {
 	bool		own = strcmp(t->name, "o_expr") == 0;
-	const Condition *condition = &ANY(conditions);
+	const Condition *condition = own && percent(30) ? &ANY(more_conditions) :
+		&ANY(conditions);
 
 	choose_column(&t->score, own && percent(40) ? &ANY(more_scores) : &ANY(scores));
 	for (int n = rnd(3); n > 0; n--)
