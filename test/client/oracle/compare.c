@@ -74,19 +74,25 @@ board_literal(const Look *look)
 }
 
 const char *
-any_value(const Table *t)
+one_of(const char *const *list)
 {
 	int			n = 0;
 
-	while (t->values[n] != NULL)
+	while (list[n] != NULL)
 		n++;
-	return t->values[rnd(n)];
+	return list[rnd(n)];
+}
+
+const char *
+any_value(const Table *t)
+{
+	return one_of(t->values);
 }
 
 Look
 any_look(const Table *t)
 {
-	Look		look = {.table = t};
+	Look		look = {.table = t,.by = t->same != NULL && percent(50) ? t->same : t};
 
 	if (t->values != NULL)
 		look.value = any_value(t);
@@ -316,7 +322,7 @@ put_arrays(FILE *f, const Look *look)
 static void
 expand(FILE *f, const char *s, const Look *look)
 {
-	const Table *t = look->table;
+	const Table *t = look->by;
 	char	   *text;
 
 	while (*s != '\0')
@@ -352,7 +358,7 @@ expand(FILE *f, const char *s, const Look *look)
 		else if (IS_WORD("_key"))
 			fputs(look->twin ? "_key" : "", f);
 		else if (IS_WORD("score"))
-			fputs(t->score.name, f);
+			fputs(column_of(NULL, &t->score), f);
 		else if (IS_WORD("type"))
 			fputs(plain_score(look) ? "bigint" : t->score.type->base, f);
 		else if (IS_WORD("order"))
@@ -365,10 +371,10 @@ expand(FILE *f, const char *s, const Look *look)
 			fputs(t->tie_array, f);
 		else if (IS_WORD("key_score"))
 			fprintf(f, plain_score(look) ? "%s::bigint" :
-					"lbt.without_loss(%s)", t->score.name);
+					"lbt.without_loss(%s)", column_of(NULL, &t->score));
 		else if (IS_WORD("score_text"))
 			fprintf(f, plain_score(look) ? "format('%%s', %s)" :
-					"lbt.without_loss(%s)", t->score.name);
+					"lbt.without_loss(%s)", column_of(NULL, &t->score));
 		else if (IS_WORD("reverse"))
 			fputs(t->score.descending ? "ASC" : "DESC", f);
 		else if (IS_WORD("table"))
@@ -392,7 +398,8 @@ expand(FILE *f, const char *s, const Look *look)
 			{
 				text = literal(look->value);
 
-				fprintf(f, " AND %s = %s", t->group.name, text);
+				fprintf(f, " AND %s = %s", column_of(NULL, &t->group),
+						text);
 				free(text);
 			}
 		}
@@ -559,17 +566,32 @@ compare(const struct Comparison *c, const Look *look)
 	return res != NULL;
 }
 
+static bool
+compare_look(Look *look, int n)
+{
+	while (n-- > 0)
+	{
+		if (!compare(any_comparison(look), look))
+			return false;
+	}
+	return true;
+}
+
 bool
 compare_some(const Table *table, int n)
 {
 	Look		look = any_look(table);
 
-	while (n-- > 0)
-	{
-		if (!compare(any_comparison(&look), &look))
-			return false;
-	}
-	return true;
+	return compare_look(&look, n);
+}
+
+bool
+compare_by(const Table *table, const Table *by, int n)
+{
+	Look		look = any_look(table);
+
+	look.by = by;
+	return compare_look(&look, n);
 }
 
 /* Compare every function, or every twin, on one board. */
@@ -594,10 +616,12 @@ compare_all(void)
 
 		do
 		{
-			Look		look = {t, t->values ? t->values[v] : NULL, true, false};
+			Look		look = {t, t, t->values ? t->values[v] : NULL, true, false};
 
 			compare_board(&look);
 			look.twin = true;
+			if (t->same != NULL)
+				look.by = t->same;
 			compare_board(&look);
 		} while (t->values != NULL && t->values[++v] != NULL);
 	}

@@ -20,6 +20,10 @@
  * chooses the others: members of one to four columns, scores, tie-breakers and
  * board columns of all types in test/lib/types.sql, which has their values, too.
  *
+ * Some boards are made of random expressions and conditions, beside boards of stored
+ * columns with the same ones: expressions.c has them.  It also replaces a function that
+ * an expression calls by one of other values, and renames columns.
+ *
  * A comparison is a single SQL statement that returns, for a set of arguments,
  * what the function says and what the query says.  Both are computed under
  * the same snapshot, so where a function promises to be exact in a snapshot,

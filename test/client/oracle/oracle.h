@@ -111,6 +111,10 @@ typedef struct Column
 	const char *type_name;		/* in fixed_tables */
 	const Type *type;
 	bool		descending;
+	const char *expression;		/* in the place of the column, with {} before each
+								 * column for the table's alias; or NULL */
+	bool		hidden;			/* only the board's definition has it: name is a
+								 * stored column of the same value */
 } Column;
 
 #define MAX_MEMBERS 4
@@ -138,7 +142,15 @@ typedef struct Table
 	Column		group;			/* the board column where values is not NULL */
 	const char *flag;
 	bool		flagged;		/* it is ranked_if */
+	const char *condition;		/* is ranked_if instead, likewise with {}; or NULL */
+	const char *const *implying;	/* conditions that imply it */
+	const char *const *weaker;	/* conditions that do not */
 	const char *const *values;	/* of the board column; NULL: no family */
+	const char *const *kinds;	/* what statements write to group, where values is
+								 * NULL; or NULL */
+	const struct Table *written;	/* whose columns statements write: itself, or
+								 * what the expressions are over */
+	const struct Table *same;	/* whose columns have the same values, or NULL */
 	bool		spread_last;	/* which of the members' columns has more
 								 * values */
 	bool		strict;			/* columns of the key are NOT NULL */
@@ -162,6 +174,9 @@ typedef struct Table
 extern Table tables[];
 extern const int ntables;
 
+/* Any of them.  Those with expressions, which are many, are chosen less often. */
+extern const Table *any_table(void);
+
 /* Those that are dropped and made again meanwhile, and their boards; with -R only. */
 extern Table changing[];
 extern const int nchanging;
@@ -182,6 +197,31 @@ extern void print_tables(FILE *f);
 
 /* Put a text for "{}", and return what is to be freed. */
 extern char *put_in(const char *text, const char *replacement);
+
+/* A condition, and a column or its expression, of an alias or NULL; freed after a while. */
+extern const char *condition_of(const char *alias, const char *condition);
+extern const char *column_of(const char *alias, const Column *c);
+
+/* The type with a name. */
+extern const Type *find_type(const char *name);
+
+/* expressions.c */
+
+#define NDERIVED 8
+
+/* Choose one of the boards with expressions, by its number; those before it are there. */
+extern void choose_derived(Table *t, int number);
+
+/* The functions that expressions call. */
+extern void make_functions(void);
+extern void drop_functions(void);
+
+/* Give a table the stored columns of expressions, or print the statements for it. */
+extern bool add_stored_columns(const Table *t);
+extern void print_stored_columns(FILE *f, const Table *t);
+
+/* Replace a function, or rename a column; and compare. */
+extern void alter_expressions(void);
 
 /* report.c */
 
@@ -230,6 +270,8 @@ extern char *run_value(const char *statement);
 typedef struct Look
 {
 	const Table *table;
+	const Table *by;			/* whose columns the query has: the same, or one
+								 * with the same values */
 	const char *value;			/* of the board column, or NULL */
 	bool		full;			/* every member, else a few */
 	bool		twin;			/* ask the functions that have texts */
@@ -250,6 +292,9 @@ extern const char *ranked_rows;
 /* Literals for SQL, to be freed. */
 extern char *literal(const char *s);
 extern char *board_literal(const Look *look);
+
+/* One of a list that ends with NULL. */
+extern const char *one_of(const char *const *list);
 
 /* Any value of the board column of a family's table. */
 extern const char *any_value(const Table *t);
@@ -285,22 +330,25 @@ extern void compare_rows(const PGresult *res, const char *statement);
  */
 extern bool compare_some(const Table *table, int n);
 
+/* The same with the columns of another table of the same values. */
+extern bool compare_by(const Table *table, const Table *by, int n);
+
 /* Compare every function for every member on every board. */
 extern void compare_all(void);
 
 /* random.c */
 
 /* Run a random statement; false if the transaction has failed. */
-extern bool do_something(const Table *t);
+extern bool do_something(const Table *board);
 
 /* A statement that changes or deletes a row, or makes one, to be freed. */
-extern char *a_write(const Table *t);
+extern char *a_write(const Table *board);
 
 /* lb_verify(), beside all others; its rows are an error. */
 extern bool do_verify(const Table *t);
 
 /* Insert many rows, which also replaces what was deleted. */
-extern bool do_fill(const Table *t);
+extern bool do_fill(const Table *board);
 
 /* Keep a string for a while, and then free it. */
 extern const char *keep(char *s);

@@ -223,8 +223,8 @@ make_correlated(Question *q)
 {
 	const Column *member = &q->table->members[0];
 
-	fprintf(q->f, "SELECT o.%s, o.%s, (SELECT ", member->name,
-			q->table->score.name);
+	fprintf(q->f, "SELECT o.%s, %s, (SELECT ", member->name,
+			column_of("o", &q->table->score));
 	q->outer = "o";
 	if (percent(60))
 		fputs("count(*) + 1", q->f);
@@ -244,18 +244,18 @@ make_per_value(Question *q)
 {
 	const Column *score = &q->table->score;
 
-	fprintf(q->f, "SELECT o.%s, x.* FROM (VALUES (NULL::%s)", score->name,
+	fprintf(q->f, "SELECT o.y, x.* FROM (VALUES (NULL::%s)",
 			score->type->base);
 	for (int n = 1 + rnd(4); n > 0; n--)
 		fprintf(q->f, ", (%s)", percent(70) ? value(score->type, rnd(22)) :
 				extreme(score->type));
-	fprintf(q->f, ") AS o (%s) CROSS JOIN LATERAL (SELECT ", score->name);
+	fputs(") AS o (y) CROSS JOIN LATERAL (SELECT ", q->f);
 	put_aggregate(q);
 	put_source(q);
 	put_board(q);
 	put_and(q);
 	put_column(q, score);
-	fprintf(q->f, " %s o.%s) AS x", percent(50) ? ">" : "<=", score->name);
+	fprintf(q->f, " %s o.y) AS x", percent(50) ? ">" : "<=");
 }
 
 void
@@ -451,27 +451,27 @@ make_other_aggregate(Question *q)
 			if (t->score.type->asks)
 				fputs("SELECT count(*)", q->f);
 			else
-				fprintf(q->f, "SELECT p.%s, count(*)", t->score.name);
+				fprintf(q->f, "SELECT %s, count(*)", column_of("p", &t->score));
 			put_rows(q, RANGE_ANY);
-			fprintf(q->f, " GROUP BY p.%s", t->score.name);
+			fprintf(q->f, " GROUP BY %s", column_of("p", &t->score));
 			break;
 		case 3:
-			fprintf(q->f, "SELECT p.%s, count(*)", t->group.name);
+			fprintf(q->f, "SELECT %s, count(*)", column_of("p", &t->group));
 			put_source(q);
 			put_range(q, RANGE_ANY);
-			fprintf(q->f, " GROUP BY GROUPING SETS ((p.%s), ())",
-					t->group.name);
+			fprintf(q->f, " GROUP BY GROUPING SETS ((%s), ())",
+					column_of("p", &t->group));
 			break;
 		case 4:
-			fprintf(q->f, "SELECT count(DISTINCT (p.%s, p.%s))", t->score.name,
-					t->members[0].name);
+			fprintf(q->f, "SELECT count(DISTINCT (%s, p.%s))",
+					column_of("p", &t->score), t->members[0].name);
 			put_rows(q, RANGE_ANY);
 			break;
 		case 5:
 			fputs("SELECT count(*)", q->f);
 			put_rows(q, RANGE_ANY);
 			put_and(q);
-			fprintf(q->f, "p.%s IS NULL", t->score.name);
+			fprintf(q->f, "%s IS NULL", column_of("p", &t->score));
 			break;
 		case 6:
 			fputs("SELECT count(*)", q->f);
@@ -479,7 +479,8 @@ make_other_aggregate(Question *q)
 			put_range(q, RANGE_SCORE);
 			break;
 		default:
-			fprintf(q->f, "SELECT count(*), count(o.%s)", t->score.name);
+			fprintf(q->f, "SELECT count(*), count(%s)",
+					column_of("o", &t->score));
 			put_source(q);
 			fprintf(q->f, " LEFT JOIN %s AS o ON o.%s = p.%s AND NOT o.large",
 					t->name, t->members[0].name, t->members[0].name);

@@ -79,13 +79,12 @@ static void
 put_computed(Question *q)
 {
 	static const char *const computations[] = {
-		"%s.%s / 3 + 1", "%s.%s %% 1000 * 1000", "-(%s.%s / 2)", "(%s.%s / 5)::text",
-		"CASE WHEN %s.%s > 7 THEN 7 END + 1"
+		"{} / 3 + 1", "{} % 1000 * 1000", "-({} / 2)", "({} / 5)::text",
+		"CASE WHEN {} > 7 THEN 7 END + 1"
 	};
-	const char *computation = ANY(computations);
 
-	fputs(", ", q->f);
-	fprintf(q->f, computation, q->alias, q->table->score.name);
+	fprintf(q->f, ", %s", keep(put_in(ANY(computations),
+									  column_of(q->alias, &q->table->score))));
 }
 
 /* All columns of the key: at most rows that are equal in these are open. */
@@ -152,18 +151,18 @@ make_lateral_page(Question *q)
 	int			n = key_columns(q->table);
 	bool		left = percent(50);
 
-	fprintf(q->f, "SELECT o.%s AS x, l.* FROM (VALUES (NULL::%s)", score->name,
+	fprintf(q->f, "SELECT o.y AS x, l.* FROM (VALUES (NULL::%s)",
 			score->type->base);
 	for (int i = 1 + rnd(4); i > 0; i--)
 		fprintf(q->f, ", (%s)", value(score->type, rnd(22)));
-	fprintf(q->f, ") AS o (%s) %s JOIN LATERAL (SELECT ", score->name,
+	fprintf(q->f, ") AS o (y) %s JOIN LATERAL (SELECT ",
 			left ? "LEFT" : "CROSS");
 	put_key(q, n);
 	put_source(q);
 	put_board(q);
 	put_and(q);
 	put_column(q, score);
-	fprintf(q->f, " %s o.%s", percent(50) ? ">" : "<=", score->name);
+	fprintf(q->f, " %s o.y", percent(50) ? ">" : "<=");
 	put_order_by(q, n, percent(50));
 	fprintf(q->f, " LIMIT %d OFFSET %d) AS l%s", 1 + rnd(5), rnd(5),
 			left ? " ON true" : "");
@@ -174,10 +173,9 @@ void
 make_counted_page(Question *q)
 {
 	int			n = any_prefix(q);
-	const char *score = q->table->score.name;
 
 	fputs("SELECT count(*), count(q.x), count(DISTINCT q.x) FROM (SELECT ", q->f);
-	fprintf(q->f, "p.%s AS x", score);
+	fprintf(q->f, "%s AS x", column_of("p", &q->table->score));
 	put_source(q);
 	put_board(q);
 	put_range(q, RANGE_ANY);
@@ -240,8 +238,9 @@ make_filtered_page(Question *q)
 		put_operand(q, &q->table->members[0]);
 	}
 	else
-		fprintf(q->f, "(p.%s OR p.%s <> (SELECT %s))", q->table->flag,
-				q->table->score.name, value(q->table->score.type, rnd(20)));
+		fprintf(q->f, "(p.%s OR %s <> (SELECT %s))", q->table->flag,
+				column_of("p", &q->table->score),
+				value(q->table->score.type, rnd(20)));
 	mark_everything(q);
 	q->ordered = true;
 	put_order_by(q, n, percent(50));
@@ -295,7 +294,11 @@ make_appended_page(Question *q)
 	for (int part = 0; part < 2; part++)
 	{
 		fputs(part == 0 ? "SELECT " : " UNION ALL SELECT ", q->f);
-		put_key(q, n);
+		/* Expressions have no names. */
+		if (q->table->written != q->table)
+			fputs("p.*", q->f);
+		else
+			put_key(q, n);
 		put_source(q);
 		put_board(q);
 		if (percent(40))
@@ -315,7 +318,7 @@ make_window(Question *q)
 
 	fputs("SELECT ", q->f);
 	put_key(q, n);
-	fprintf(q->f, ", lag(p.%s) OVER (", q->table->score.name);
+	fprintf(q->f, ", lag(%s) OVER (", column_of("p", &q->table->score));
 	put_order_by(q, n, percent(50));
 	fputs("), count(*) OVER ()", q->f);
 	put_source(q);
@@ -326,7 +329,7 @@ make_window(Question *q)
 void
 make_distinct(Question *q)
 {
-	const char *score = q->table->score.name;
+	const char *score = column_of("p", &q->table->score);
 	bool		grouped = percent(50);
 
 	/* Of 0 and -0 either stands for the two. */
@@ -335,13 +338,13 @@ make_distinct(Question *q)
 		make_stream(q);
 		return;
 	}
-	fprintf(q->f, grouped ? "SELECT p.%s, count(*)" : "SELECT DISTINCT p.%s",
+	fprintf(q->f, grouped ? "SELECT %s, count(*)" : "SELECT DISTINCT %s",
 			score);
 	put_source(q);
 	put_board(q);
 	put_range(q, RANGE_ANY);
 	if (grouped)
-		fprintf(q->f, " GROUP BY p.%s", score);
+		fprintf(q->f, " GROUP BY %s", column_of("p", &q->table->score));
 	put_order_by(q, 1, percent(50));
 	q->ordered = true;
 	put_limit(q);
@@ -455,9 +458,10 @@ make_equal_rows(Question *q)
 	fputs(")) AS o ON ", q->f);
 	for (int i = 0; i < n; i++)
 	{
-		const char *name = key_column(t, i)->name;
+		const Column *c = key_column(t, i);
 
-		fprintf(q->f, "%so.%s = p.%s", i > 0 ? " AND " : "", name, name);
+		fprintf(q->f, "%s%s = %s", i > 0 ? " AND " : "", column_of("o", c),
+				column_of("p", c));
 	}
 	if (percent(40) && strcmp(join, "FULL JOIN") != 0)
 	{

@@ -39,7 +39,7 @@ put_and(Question *q)
 void
 put_column(Question *q, const Column *c)
 {
-	fprintf(q->f, "%s.%s", q->alias, c->name);
+	fputs(column_of(q->alias, c), q->f);
 }
 
 void
@@ -167,14 +167,14 @@ put_operand(Question *q, const Column *c)
 	int			n = rnd(100);
 
 	if (q->outer != NULL && percent(60))
-		fprintf(q->f, "%s.%s", q->outer, c->name);
+		fputs(column_of(q->outer, c), q->f);
 	else if (n < 20 && q->nparams < MAX_PARAMS)
 		put_param(q, type, text);
 	else if (n < 28)
 		fprintf(q->f, "(SELECT %s)", text);
 	else if (n < 31)
-		fprintf(q->f, "(SELECT z.%s FROM %s AS z ORDER BY 1%s LIMIT 1)",
-				c->name, q->table->name, percent(50) ? " DESC" : "");
+		fprintf(q->f, "(SELECT %s FROM %s AS z ORDER BY 1%s LIMIT 1)",
+				column_of("z", c), q->table->name, percent(50) ? " DESC" : "");
 	else
 		fputs(text, q->f);
 }
@@ -307,6 +307,27 @@ put_group(Question *q)
 	free(text);
 }
 
+/* The condition of ranked_if, or one that implies it, or one that does not. */
+static void
+put_ranked_if(Question *q)
+{
+	const Table *t = q->table;
+	const char *condition = t->condition;
+
+	put_and(q);
+	if (condition == NULL)
+	{
+		fprintf(q->f, "%s.%s%s", q->alias, t->flag,
+				percent(20) ? " IS TRUE" : "");
+		return;
+	}
+	if (!q->complete && percent(20))
+		condition = one_of(t->weaker);
+	else if (percent(25))
+		condition = one_of(t->implying);
+	fputs(condition_of(q->alias, condition), q->f);
+}
+
 /* A condition that no board has. */
 static void
 put_strange(Question *q)
@@ -364,11 +385,7 @@ put_board(Question *q)
 			put_not_null(q, key_column(t, i));
 	}
 	if (t->flagged && missing != nkey + 1 && !(all && percent(90)))
-	{
-		put_and(q);
-		fprintf(q->f, "%s.%s%s", q->alias, t->flag,
-				percent(20) ? " IS TRUE" : "");
-	}
+		put_ranked_if(q);
 	if (missing > nkey + 1)
 		put_strange(q);
 }

@@ -398,15 +398,20 @@ make_ranked_total(Question *q)
 	const Column *score = &q->table->score;
 	const char *value = q->value;
 
-	fprintf(q->f, "SELECT count(*), count(v.%s), count(DISTINCT v.%s), %s FROM ",
-			score->name, score->name, ANY(others));
+	fprintf(q->f, "SELECT count(*), count(%s), count(DISTINCT %s), %s FROM ",
+			column_of("v", score), column_of("v", score), ANY(others));
 	if (percent(50))
 		put_ranked(q);
 	else
 	{
-		fprintf(q->f, "(SELECT p.%s, p.large", score->name);
-		if (q->table->values != NULL)
-			fprintf(q->f, ", p.%s", q->table->group.name);
+		if (q->table->written != q->table)
+			fputs("(SELECT p.*", q->f);
+		else
+		{
+			fprintf(q->f, "(SELECT p.%s, p.large", score->name);
+			if (q->table->values != NULL)
+				fprintf(q->f, ", p.%s", q->table->group.name);
+		}
 		put_source(q);
 		put_board(q);
 		fputs(" OFFSET ", q->f);

@@ -211,21 +211,29 @@ a_tie(const Table *t, const Column *tie)
 	return value(tie->type, rnd(4));
 }
 
-/* A value of the board column that statements write. */
+/* What the board column can have, or is made of; NULL if no board has one. */
+static const char *const *
+kinds_of(const Table *t)
+{
+	return t->values != NULL ? t->values : t->kinds;
+}
+
+/* A value of it that statements write. */
 static const char *
 a_value(const Table *t)
 {
+	const char *const *kinds = kinds_of(t);
 	int			n = 0;
 
-	while (t->values[n] != NULL)
+	while (kinds[n] != NULL)
 		n++;
-	return t->values[percent(60) || n < 3 ? rnd(2) : rnd(n - 1)];
+	return kinds[percent(60) || n < 3 ? rnd(2) : rnd(n - 1)];
 }
 
 static const char *
 a_group(const Table *t)
 {
-	if (t->values == NULL || (!t->strict && is_rare(t, 2)))
+	if (kinds_of(t) == NULL || (!t->strict && is_rare(t, 2)))
 		return "NULL";
 	return keep(literal(a_value(t)));
 }
@@ -411,7 +419,7 @@ do_move(const Table *t)
 {
 	const char *column = a_column(t);
 
-	switch (rnd(t->values != NULL ? 4 : 2))
+	switch (rnd(kinds_of(t) != NULL ? 4 : 2))
 	{
 		case 0:
 			return run_free(format("UPDATE %s SET %s WHERE %s", t->name,
@@ -446,15 +454,18 @@ do_update_many(const Table *t)
 						   many_rows(t), movable(t)));
 }
 
+/* Only what is tidied up depends on the board. */
 static bool
-do_delete(const Table *t)
+do_delete(const Table *board)
 {
+	const Table *t = board->written;
+
 	if (t->tidy && percent(40))
 		return run_free(percent(50) && t->flagged ?
 						format("UPDATE %s SET %s = true WHERE (%s) IS NOT TRUE",
 							   t->name, t->flag, t->flag) :
 						format("DELETE FROM %s WHERE (%s) IS NOT TRUE", t->name,
-							   t->ranked));
+							   board->ranked));
 	if (percent(10))
 		return run_free(format("DELETE FROM %s WHERE %s", t->name,
 							   many_rows(t)));
@@ -574,7 +585,7 @@ do_copy(const Table *t)
 	PGresult   *res;
 	int			first = 1 + rnd(members);
 	int			n = 1 + rnd(10);
-	const char *group = t->values ? a_value(t) : NULL;
+	const char *group = kinds_of(t) ? a_value(t) : NULL;
 	const char *doomed = "";
 
 	for (int i = 0; i < n; i++)
@@ -598,8 +609,9 @@ do_copy(const Table *t)
 }
 
 bool
-do_fill(const Table *t)
+do_fill(const Table *board)
 {
+	const Table *t = board->written;
 	char	   *score = format("(i %% %d)", 1 + rnd(50));
 	bool		ok;
 
@@ -629,8 +641,8 @@ do_large(const Table *t)
 	{
 		case 0:
 			score = format("(i %% %d)", 1 + rnd(3000));
-			group = t->values == NULL ? "NULL" :
-				keep(literal(t->values[rnd(2)]));
+			group = kinds_of(t) == NULL ? "NULL" :
+				keep(literal(kinds_of(t)[rnd(2)]));
 			ok = run_free(format("INSERT INTO %s (%s) SELECT %s, %s, %s%s,"
 								 " true, true FROM generate_series(1, %d) AS i"
 								 " ON CONFLICT DO NOTHING", t->name,
@@ -719,8 +731,10 @@ do_match(void)
 }
 
 char *
-a_write(const Table *t)
+a_write(const Table *board)
 {
+	const Table *t = board->written;
+
 	/* Also of a column that no board ranks by. */
 	switch (rnd(6))
 	{
@@ -737,14 +751,15 @@ a_write(const Table *t)
 }
 
 bool
-do_something(const Table *t)
+do_something(const Table *board)
 {
+	const Table *t = board->written;
 	int			n = rnd(100);
 
 	if (rnd(200) == 0)
 		return do_large(t);
 	if (rnd(40) == 0)
-		return do_verify(t);
+		return do_verify(board);
 	if (!scheduled && rnd(100) == 0)
 		return do_match();
 	if (n < 30)
@@ -754,7 +769,7 @@ do_something(const Table *t)
 	if (n < 52)
 		return run_free(an_upsert(t));
 	if (n < 60)
-		return do_delete(t);
+		return do_delete(board);
 	if (n < 68)
 		return do_move(t);
 	if (n < 73)
@@ -769,5 +784,5 @@ do_something(const Table *t)
 		return do_fill(t);
 	if (n < 93)
 		return do_block(t);
-	return do_read(t);
+	return do_read(board);
 }

@@ -381,7 +381,7 @@ begin_episode(void)
 	gather_share(conn);
 	crashed = false;
 	random_state = seed * UINT64_C(1000003) + episode;
-	crowded = episode % 2 == 1 ? &tables[rnd(ntables)] : NULL;
+	crowded = episode % 2 == 1 ? any_table() : NULL;
 	set_up();
 	value = run_value("SELECT lb_wait_ready('1 min')");
 	if (strcmp(value, "t") != 0)

@@ -255,7 +255,7 @@ standby_turn(void)
 	if (on_standby)
 	{
 		const Table *t = percent(15) ? &changing[rnd(nchanging)] :
-			&tables[rnd(ntables)];
+			any_table();
 
 		/* After a crash, recovery ends somewhat earlier than it had come. */
 		may_be_absent = kills || (t >= changing && t < changing + nchanging);

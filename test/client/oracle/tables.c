@@ -22,7 +22,7 @@ static const char *const realms[] = {
 	"7", "0", "-7", "2147483647", "-2147483648", "12345", NULL
 };
 
-#define NFIXED 9
+#define NFIXED 10
 #define NRANDOM 4
 
 static const Table fixed_tables[NFIXED] = {
@@ -175,10 +175,34 @@ static const Table fixed_tables[NFIXED] = {
 		.values = realms,
 		.counts = true,
 	},
+	{
+		/* What the boards of expressions.c are made of. */
+		.name = "o_expr",
+		.create = "CREATE TABLE o_expr (extra1 integer NOT NULL DEFAULT 3,"
+		" name text, score bigint, id bigint UNIQUE, games integer,"
+		" kind text, large boolean, fine boolean)",
+		.board = "expr_base",
+		.method = "row_number",
+		.members = {{.name = "id",.type_name = "bigint"}},
+		.nmembers = 1,
+		.score = {.name = "score",.type_name = "bigint",.descending = true},
+		.ties = {{.name = "games",.type_name = "integer"},
+		{.name = "name",.type_name = "text",.descending = true}},
+		.nties = 2,
+		.group = {.name = "kind",.type_name = "text"},
+		.flag = "fine",
+		.kinds = kinds,
+	},
 };
 
-Table		tables[NFIXED + NRANDOM];
-const int	ntables = NFIXED + NRANDOM;
+Table		tables[NFIXED + NRANDOM + NDERIVED];
+const int	ntables = NFIXED + NRANDOM + NDERIVED;
+
+const Table *
+any_table(void)
+{
+	return &tables[rnd(percent(50) ? NFIXED + NRANDOM : ntables)];
+}
 
 Table		changing[] = {
 	{
@@ -254,6 +278,24 @@ put_in(const char *text, const char *replacement)
 	}
 	fclose(f);
 	return result;
+}
+
+const char *
+condition_of(const char *alias, const char *condition)
+{
+	char	   *prefix = alias == NULL ? NULL : format("%s.", alias);
+	const char *text = keep(put_in(condition, prefix == NULL ? "" : prefix));
+
+	free(prefix);
+	return text;
+}
+
+const char *
+column_of(const char *alias, const Column *c)
+{
+	if (c->expression != NULL && !c->hidden)
+		return condition_of(alias, c->expression);
+	return alias == NULL ? c->name : keep(format("%s.%s", alias, c->name));
 }
 
 /* The elements of an array of texts, which the server unnests. */
@@ -334,7 +376,7 @@ load_types(void)
 	PQclear(res);
 }
 
-static const Type *
+const Type *
 find_type(const char *name)
 {
 	for (int i = 0; i < ntypes; i++)
@@ -504,7 +546,7 @@ list(const Column *columns, int n, const char *separator,
 static void
 put_name(FILE *f, const Column *c)
 {
-	fputs(c->name, f);
+	fputs(column_of(NULL, c), f);
 }
 
 static void
@@ -516,26 +558,28 @@ put_definition(FILE *f, const Column *c)
 static void
 put_direction(FILE *f, const Column *c)
 {
-	fprintf(f, "%s %s", c->name, c->descending ? "DESC" : "ASC");
+	fprintf(f, "%s %s", c->expression == NULL ? c->name :
+			condition_of(NULL, c->expression), c->descending ? "DESC" : "ASC");
 }
 
 static void
 put_order(FILE *f, const Column *c)
 {
-	fprintf(f, "%s%s %s", c->name, c->type->is_text ? " COLLATE \"C\"" : "",
+	fprintf(f, "%s%s %s", column_of(NULL, c),
+			c->type->is_text ? " COLLATE \"C\"" : "",
 			c->descending ? "DESC" : "ASC");
 }
 
 static void
 put_tie(FILE *f, const Column *c)
 {
-	fprintf(f, "lbt.without_loss(%s)", c->name);
+	fprintf(f, "lbt.without_loss(%s)", column_of(NULL, c));
 }
 
 static void
 put_not_null(FILE *f, const Column *c)
 {
-	fprintf(f, "%s IS NOT NULL", c->name);
+	fprintf(f, "%s IS NOT NULL", column_of(NULL, c));
 }
 
 /* The texts that follow from a table's columns. */
@@ -557,13 +601,15 @@ describe(Table *t)
 	t->tie_array = format("ARRAY[%s]::text[]", tie_texts);
 	t->order = format("%s%s%s, %s", score, comma, ties, t->member_order);
 	t->ranked = format("%s AND %s IS NOT NULL%s%s%s%s", ranked,
-					   t->score.name, nranked > 0 ? " AND " : "", ties_ranked,
-					   t->flagged ? " AND " : "", t->flagged ? t->flag : "");
+					   column_of(NULL, &t->score), nranked > 0 ? " AND " : "",
+					   ties_ranked, t->flagged ? " AND " : "",
+					   !t->flagged ? "" : t->condition == NULL ? t->flag :
+					   condition_of(NULL, t->condition));
 	t->conflict = t->values == NULL ? format("%s", t->member) :
 		format("%s, %s", t->member, t->group.name);
-	t->columns = format("%s, %s, %s%s%s, %s, large", t->member, t->group.name,
-						t->score.name, t->nties > 0 ? ", " : "", tie_names,
-						t->flag);
+	t->columns = t->written != t ? format("%s", t->written->columns) :
+		format("%s, %s, %s%s%s, %s, large", t->member, t->group.name,
+			   t->score.name, t->nties > 0 ? ", " : "", tie_names, t->flag);
 	free(score);
 	free(ties);
 	free(tie_texts);
@@ -623,22 +669,30 @@ create_board(const Table *t)
 	char	   *rank_by = list(&t->score, 1, ", ", put_direction);
 	char	   *ties = list(t->ties, t->ties_unranked ? 0 : t->nties, ", ",
 							put_direction);
+	char	   *order = format("%s%s%s", rank_by, ties[0] ? ", " : "", ties);
+	char	   *quoted_order = literal(order);
 	char	   *member = literal(t->member);
+	char	   *group = literal(column_of(NULL, &t->group));
+	char	   *ranked_if = literal(t->condition == NULL ? t->flag :
+									condition_of(NULL, t->condition));
 	char	   *text;
 
 	text = format("SELECT lb_create_board('%s', '%s', member => %s,"
-				  " rank_by => '%s%s%s', method => '%s'%s%s%s%s%s%s%s)",
-				  t->board, t->name, member, rank_by, ties[0] ? ", " : "",
-				  ties, t->method,
-				  t->values ? ", board_column => '" : "",
-				  t->values ? t->group.name : "", t->values ? "'" : "",
-				  t->flagged ? ", ranked_if => '" : "",
-				  t->flagged ? t->flag : "", t->flagged ? "'" : "",
+				  " rank_by => %s, method => '%s'%s%s%s%s%s)",
+				  t->board, t->name, member, quoted_order, t->method,
+				  t->values ? ", board_column => " : "",
+				  t->values ? group : "",
+				  t->flagged ? ", ranked_if => " : "",
+				  t->flagged ? ranked_if : "",
 				  t->counts ? ", keeps => 'counts'" : "");
 
 	free(rank_by);
 	free(ties);
+	free(order);
+	free(quoted_order);
 	free(member);
+	free(group);
+	free(ranked_if);
 	return text;
 }
 
@@ -653,7 +707,8 @@ create_index(const Table *t)
 	char	   *text;
 
 	text = format("CREATE INDEX ON %s (%s%s%s%s%s, %s)", t->name,
-				  t->values ? t->group.name : "", t->values ? ", " : "", score,
+				  t->values ? column_of(NULL, &t->group) : "",
+				  t->values ? ", " : "", score,
 				  ties[0] ? ", " : "", ties, members);
 
 	free(score);
@@ -674,11 +729,25 @@ find_types(Table *t)
 	t->group.type = find_type(t->group.type_name);
 }
 
+static void
+forget_texts(Table *t)
+{
+	free(t->member);
+	free(t->order);
+	free(t->tie_order);
+	free(t->tie_array);
+	free(t->member_order);
+	free(t->ranked);
+	free(t->conflict);
+	free(t->columns);
+}
+
 void
 choose_tables(void)
 {
 	for (int i = 0; i < nchanging && changing[i].member == NULL; i++)
 	{
+		changing[i].written = &changing[i];
 		find_types(&changing[i]);
 		describe(&changing[i]);
 	}
@@ -686,19 +755,18 @@ choose_tables(void)
 	{
 		Table	   *t = &tables[i];
 
-		free(t->member);
-		free(t->order);
-		free(t->tie_order);
-		free(t->tie_array);
-		free(t->member_order);
-		free(t->ranked);
-		free(t->conflict);
-		free(t->columns);
-		if (i >= NFIXED)
+		forget_texts(t);
+		if (i >= NFIXED + NRANDOM)
+			choose_derived(t, i - NFIXED - NRANDOM);
+		else if (i >= NFIXED)
+		{
 			choose_table(t, i - NFIXED + 1);
+			t->written = t;
+		}
 		else
 		{
 			*t = fixed_tables[i];
+			t->written = t;
 			t->strict = percent(50);
 			t->tidy = percent(50);
 			if (i > 0 && strcmp(t->name, tables[i - 1].name) == 0)
@@ -725,7 +793,8 @@ make_table(const Table *t)
 		ok = run_free(create_table(t));
 	else
 		return true;
-	return ok && (!t->strict || run_free(alter_table(t)));
+	return ok && (!t->strict || run_free(alter_table(t))) &&
+		add_stored_columns(t);
 }
 
 bool
@@ -750,15 +819,16 @@ print_tables(FILE *f)
 		char	   *index;
 		char	   *board;
 
-		if (i >= NFIXED)
+		if (i >= NFIXED && i < NFIXED + NRANDOM)
 		{
 			table = create_table(&tables[i]);
 			fprintf(f, "%s;\n", table);
 			free(table);
 		}
-		if (tables[i].strict)
+		if (tables[i].strict && tables[i].written == &tables[i])
 			fprintf(f, "%s;\n", alter);
 		free(alter);
+		print_stored_columns(f, &tables[i]);
 		if (tables[i].indexed)
 		{
 			index = create_index(&tables[i]);

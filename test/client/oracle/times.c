@@ -104,7 +104,7 @@ report_times(void)
 		char	   *query;
 
 		do
-			make_question(&q, &forms[rnd(nforms)], &tables[rnd(ntables)]);
+			make_question(&q, &forms[rnd(nforms)], any_table());
 		while (q.form->writes && (free_question(&q), true));
 		query = literal_query(&q);
 		slower += is_slower(query);

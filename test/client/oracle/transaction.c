@@ -176,7 +176,7 @@ prepare(void)
 	}
 	for (int n = rnd(4); n > 0; n--)
 	{
-		compare_some(&tables[rnd(ntables)], 1);
+		compare_some(any_table(), 1);
 		tx_failed = false;
 	}
 
@@ -196,7 +196,7 @@ prepare(void)
 	tx_failed = false;
 	/* The changes may not have been applied yet. */
 	if (percent(50))
-		compare_some(&tables[rnd(ntables)], 2);
+		compare_some(any_table(), 2);
 	if (commits)
 		result.committed++;
 	else
@@ -280,7 +280,7 @@ write_for_standby(const Table *t)
 				return false;
 			value = literal(any_value(t));
 			run_free(format("DELETE FROM %s WHERE %s = %s", t->name,
-							t->group.name, value));
+							column_of(NULL, &t->group), value));
 			free(value);
 			return true;
 		default:
@@ -291,7 +291,7 @@ write_for_standby(const Table *t)
 void
 transaction(void)
 {
-	const Table *t = &tables[rnd(ntables)];
+	const Table *t = any_table();
 	bool		exact = !locked;	/* comparisons may be made */
 	bool		steady = false; /* ... also in several statements */
 	bool		truncated = false;
@@ -312,6 +312,12 @@ transaction(void)
 		/* It may not get its lock. */
 		PQclear(run_copy(statement, NULL));
 		free(statement);
+		return;
+	}
+
+	if (rnd(150) == 0)
+	{
+		alter_expressions();
 		return;
 	}
 
