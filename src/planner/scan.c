@@ -558,9 +558,9 @@ find_child(const Match *match)
 }
 
 /*
- * The keys that the child sorts by, with the first n, which the pathkeys are
- * of.  The others only break ties, as the index does.  An expression among
- * them is none of the query: it could raise an error, or call what the query
+ * The keys that the child sorts by: the first n, which the pathkeys are of,
+ * and others that only break ties, as the index does.  An expression among
+ * those is none of the query: it could raise an error, or call what the query
  * does not.
  */
 static List *

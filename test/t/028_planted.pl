@@ -163,6 +163,23 @@ sub boards
 		SELECT FROM public.lb_create_board(CAST('game' AS text), CAST('public.game' AS regclass), CAST('id' AS text),
 			CAST('points DESC, level' AS text), CAST(NULL AS name), CAST('rank' AS text), CAST('shown' AS name), CAST('members' AS text), CAST(NULL AS text));
 		INSERT INTO public.game SELECT i, i % 3, i / 2 FROM pg_catalog.generate_series(1, 50) i;
+		CREATE SCHEMA lib AUTHORIZATION team;
+		GRANT USAGE ON SCHEMA lib TO PUBLIC;
+		CREATE TABLE public.elo (id int8 PRIMARY KEY, level int4 NOT NULL, points int8, name text);
+		ALTER TABLE public.elo OWNER TO team;
+		SET ROLE team;
+		CREATE FUNCTION lib.weigh(a int8, b int4) RETURNS int8 IMMUTABLE LANGUAGE plpgsql AS
+			'BEGIN IF current_user = ''postgres'' THEN RAISE LOG ''planted: weigh as %'', current_user; END IF; RETURN abs(a) * 2 + length(b::text); END';
+		CREATE FUNCTION lib.next(int8) RETURNS int8 IMMUTABLE LANGUAGE sql AS 'SELECT abs($1) + CAST(1 AS int8)';
+		INSERT INTO public.elo SELECT i, i % 7, i * 31 % 97, (ARRAY['Ann', 'bob', 'CY', 'x'])[1 + i % 4] FROM generate_series(1, 80) i;
+		GRANT SELECT, INSERT, UPDATE, DELETE ON public.elo TO dbo;
+		GRANT SELECT ON public.elo TO player;
+		RESET ROLE;
+		SELECT FROM public.lb_create_board(CAST('elo' AS text), CAST('public.elo' AS regclass), CAST('id' AS text),
+			CAST('(points * 2 - level) DESC, lib.weigh(points, level), (name || ''!'')' AS text), CAST('lower(name)' AS text), CAST('rank' AS text),
+			CAST('lib.next(points) > 3 AND length(name) <> 1 AND name ~ ''^[A-Za-z]''' AS text), CAST('members' AS text), CAST(NULL AS text));
+		SELECT FROM public.lb_create_board(CAST('elos' AS text), CAST('public.elo' AS regclass), CAST(NULL AS text),
+			CAST('(lib.next(points) + level)' AS text), CAST(NULL AS text), CAST('rank' AS text), CAST('level < 6 AND lib.weigh(points, 1) > 7' AS text), CAST('counts' AS text), CAST(NULL AS text));
 		GRANT SELECT ON public.player_scores, public.player_score_windows TO player, team;
 		GRANT SELECT, INSERT, UPDATE, DELETE ON public.player_scores, public.player_score_windows TO dbo;
 		GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO dbo;
@@ -317,6 +334,72 @@ sub workers
 	return;
 }
 
+# Boards on expressions: what they call is what their owner wrote, and within it
+# and in its text what PostgreSQL has, whoever writes, reads or changes it.  In
+# plain SQL a function has the path of its caller.
+my $elo = q{
+	SET leaderboard.enable_planner = on;
+	SELECT * FROM public.lb_top(CAST(9 AS pg_catalog.int4), CAST('elo:ann' AS pg_catalog.text), CAST(2 AS pg_catalog.int8));
+	SELECT * FROM public.lb_around(CAST(8 AS pg_catalog.int8), CAST('elo:ann' AS pg_catalog.text), CAST(2 AS pg_catalog.int4));
+	SELECT public.lb_rank(CAST(9 AS pg_catalog.int8), CAST('elo:bob' AS pg_catalog.text), CAST(NULL AS pg_catalog.text));
+	SELECT public.lb_count(CAST('elo:cy' AS pg_catalog.text)), public.lb_count(CAST('elos' AS pg_catalog.text));
+	SELECT * FROM public.lb_histogram(CAST(4 AS pg_catalog.int4), CAST('elos' AS pg_catalog.text));
+	SELECT board, problem FROM public.lb_verify_key(CAST('elo' AS pg_catalog.text));
+	SET search_path = pg_catalog;
+	SELECT pg_catalog.count(*), pg_catalog.max(points OPERATOR(pg_catalog.*) CAST(2 AS pg_catalog.int4) OPERATOR(pg_catalog.-) level) FROM public.elo
+		WHERE lib.next(points) OPERATOR(pg_catalog.>) CAST(3 AS pg_catalog.int4) AND pg_catalog.length(name) OPERATOR(pg_catalog.<>) CAST(1 AS pg_catalog.int4)
+		AND name OPERATOR(pg_catalog.~) CAST('^[A-Za-z]' AS pg_catalog.text) AND pg_catalog.lower(name) OPERATOR(pg_catalog.=) CAST('ann' AS pg_catalog.text)};
+
+sub expressions
+{
+	my ($db) = @_;
+	my $path = 'SET search_path = public, pg_catalog;';
+	my $out = '';
+	my $ask = sub {
+		for my $role ('player', 'team', 'dbo', 'postgres')
+		{
+			for my $index ('on', 'off')
+			{
+				my ($rc, $rows, $err) = $node->psql($db, "\\set VERBOSITY sqlstate\n$path SET leaderboard.enable_index = $index; $elo",
+					on_error_stop => 0, extra_params => [ '-U', $role ]);
+
+				$out .= "$role $index:\n$rows\n" . ($err =~ s/^psql:[^:]*:\d+: //mgr);
+			}
+		}
+	};
+	my $texts = sub {
+		$out .= $node->safe_psql($db, q{SET search_path = pg_catalog; SELECT rank_by, board_column, ranked_if, expressions
+			FROM public.lb_board WHERE source = CAST('public.elo' AS regclass) ORDER BY board}) . "\n";
+	};
+
+	$ask->();
+	$texts->();
+
+	# Writes
+	for my $role ('dbo', 'team', 'postgres')
+	{
+		$node->safe_psql($db, qq{$path
+			INSERT INTO public.elo VALUES (CAST(100 AS pg_catalog.int8), CAST(3 AS pg_catalog.int4), CAST(70 AS pg_catalog.int8), CAST('Ann' AS pg_catalog.text));
+			UPDATE public.elo SET points = CAST(55 AS pg_catalog.int8), name = CAST('Bob' AS pg_catalog.text) WHERE level OPERATOR(pg_catalog.=) CAST(3 AS pg_catalog.int4);
+			DELETE FROM public.elo WHERE id OPERATOR(pg_catalog.=) CAST(100 AS pg_catalog.int8)}, extra_params => [ '-U', $role ]);
+	}
+	$ask->();
+
+	# DDL, of the owner and of a superuser; what keeps an expression is made again.
+	$node->safe_psql($db, "$path ALTER TABLE public.elo RENAME points TO score; ALTER FUNCTION lib.next(pg_catalog.int8) RENAME TO after", extra_params => [ '-U', 'team' ]);
+	$texts->();
+	$node->safe_psql($db, "$path ALTER TABLE public.elo RENAME score TO points; ALTER FUNCTION lib.after(pg_catalog.int8) RENAME TO next");
+	$node->safe_psql($db, "$path DROP STATISTICS public.elo_elo_lb2, public.elo_elo_lb4, public.elo_elos_lb2", extra_params => [ '-U', 'team' ]);
+	$node->safe_psql($db, "$path SELECT public.lb_rebuild(CAST('elo' AS pg_catalog.text)), public.lb_rebuild(CAST('elos' AS pg_catalog.text))");
+	$ask->();
+	$texts->();
+	$node->safe_psql($db, "$path ANALYZE public.elo; VACUUM public.elo");
+	$node->safe_psql($db, "$path ALTER TABLE public.elo ALTER level TYPE pg_catalog.int4 USING 5", extra_params => [ '-U', 'team' ]);
+	$ask->();
+	$texts->();
+	return $out;
+}
+
 # How many lines of the log say that something planted has run.
 sub planted_lines
 {
@@ -348,6 +431,11 @@ for my $db ('clean', 'before', 'after')
 			unlike($err, qr/42725|42883|XX000|42501: .*use/, "$db: $key: nothing is ambiguous or refused") if $db ne 'clean';
 		}
 	}
+	my $out = expressions($db);
+
+	$expected{expressions} //= $out;
+	is($out, $expected{expressions}, "$db: boards on expressions");
+	unlike($out, qr/42725|42883|XX000/, "$db: nothing is ambiguous or missing") if $db ne 'clean';
 	workers($db);
 }
 is_deeply([ planted_lines() ], [], 'nothing planted has run');
