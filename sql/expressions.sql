@@ -366,7 +366,7 @@ SELECT lb_drop_board('trap');
 SET plan_cache_mode = force_generic_plan;
 PREPARE many AS SELECT score FROM ez.u WHERE score > 2 ORDER BY score DESC LIMIT 3;
 PREPARE pairs AS SELECT u.score, v.score FROM ez.u JOIN ez.u v ON v.id = u.id + 1 WHERE u.score > 2 ORDER BY u.score DESC LIMIT 3;
-EXPLAIN (COSTS OFF, VERBOSE) EXECUTE pairs;
+EXPLAIN (COSTS OFF) EXECUTE pairs;
 EXECUTE many;
 EXECUTE pairs;
 SET leaderboard.enable_index = off;

@@ -191,7 +191,7 @@ read_unproven_row(LbDefinition *defn, TupleTableSlot *slot, RankedRow *row)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
-	volatile bool raised = false;
+	ErrorData  *volatile error = NULL;
 
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(context);
@@ -202,21 +202,23 @@ read_unproven_row(LbDefinition *defn, TupleTableSlot *slot, RankedRow *row)
 	}
 	PG_CATCH();
 	{
-		int			category = ERRCODE_TO_CATEGORY(geterrcode());
-
-		/* A statement that is cancelled, or a want of memory, is no such. */
-		if (category == ERRCODE_OPERATOR_INTERVENTION ||
-			category == ERRCODE_INSUFFICIENT_RESOURCES)
-			PG_RE_THROW();
 		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
 		FlushErrorState();
 		RollbackAndReleaseCurrentSubTransaction();
-		raised = true;
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(context);
 	CurrentResourceOwner = owner;
-	return !raised;
+	if (error == NULL)
+		return true;
+
+	/* A statement that is cancelled, or a want of memory, is no such. */
+	if (ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION ||
+		ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_INSUFFICIENT_RESOURCES)
+		ReThrowError(error);
+	FreeErrorData(error);
+	return false;
 }
 
 /*

@@ -42,7 +42,7 @@ SELECT is_empty($$SELECT c.oid::regclass FROM pg_class c JOIN pg_depend d
 	'so have the table and the views');
 
 SELECT columns_are('lb_board', ARRAY['board', 'id', 'source', 'member',
-	'rank_by', 'board_column', 'method', 'ranked_if', 'keeps', 'offline']);
+	'rank_by', 'board_column', 'method', 'ranked_if', 'keeps', 'offline', 'expressions']);
 SELECT columns_are('lb_stat_board', ARRAY['board', 'source', 'state',
 	'reason', 'members', 'distinct_scores', 'off_board', 'bytes', 'build_done',
 	'build_total', 'build_seconds', 'index_reads', 'query_reads',

@@ -14,7 +14,7 @@ SELECT results_eq($$SELECT board, rank_by, board_column, method FROM lb_board
 	WHERE source IN ('player_scores'::regclass,
 		'player_score_windows'::regclass) ORDER BY board$$,
 	$$VALUES ('*'::text COLLATE "C", 'score DESC, updated_at ASC',
-		'window_key'::name, 'row_number'),
+		'window_key'::text, 'row_number'),
 		('global', 'score DESC, updated_at ASC', NULL, 'row_number')$$,
 	'their boards are recorded');
 

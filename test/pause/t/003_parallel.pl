@@ -72,8 +72,9 @@ for my $how (
 
 	$holder->query('SELECT pg_advisory_lock(20260411)');
 	$node->safe_psql('postgres', q{ALTER DATABASE postgres SET leaderboard.pause_at = 'scan'});
+	my $output = '';
 	my $rebuild = IPC::Run::start([ 'psql', '-X', '-q', '-c', 'SELECT lb_rebuild()', '-d', $node->connstr('postgres') ],
-		'<', \undef, '>', \my $output, '2>', \$output);
+		'<', \undef, '>', \$output, '2>', \$output);
 	ok(paused(2), "$what: both parallel workers have stopped");
 	# Changes that come into the queue of the build.
 	$node->safe_psql('postgres', 'INSERT INTO seen SELECT g FROM generate_series(1, 10) g');
