@@ -127,7 +127,7 @@ SELECT lb_create_board('lbt_m', 'lbt_manage', rank_by => '"Odd ""Name", a DESC',
 UPDATE lbt_manage SET ok = player_id > 1, a = 1;
 ALTER TABLE lbt_manage RENAME "Odd ""Name" TO "desc";
 ALTER TABLE lbt_manage RENAME ok TO "not";
-SELECT is((member, rank_by, ranked_if, offline)::text, '(player_id,"""desc"" ASC, a DESC",not,error)',
+SELECT is((member, rank_by, ranked_if, offline)::text, '(player_id,"""desc"" ASC, a DESC","""not""",error)',
 	'renamed columns are recorded')
 FROM lb_board WHERE board = 'lbt_m';
 SELECT ok(lb_wait_ready('1 min'), 'the board is ready');
