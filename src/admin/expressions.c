@@ -388,33 +388,28 @@ lb_names_of_expressions(const LbDefinition *defn)
 		lb_arg_array(NAMEOID, names, NULL, n);
 }
 
-bool
+void
 lb_refresh_expressions(LbDefinition *defn)
 {
-	bool		changed = false;
-
 	for (int i = 0; i < defn->ncolumns; i++)
 	{
 		LbExpression *expression = defn->columns[i].expression;
 		Node	   *kept = expression == NULL || expression->statistics == NULL ?
 			NULL : lb_kept_expression(defn->source, expression->statistics);
-		char	   *text;
 
 		if (kept == NULL)
 			continue;
-		text = lb_expression_sql(kept, defn->source, NULL);
-		changed |= strcmp(text, expression->text) != 0;
 		defn->columns[i].expression = lb_copy_expression(expression);
-		defn->columns[i].expression->text = text;
+		defn->columns[i].expression->text =
+			lb_expression_sql(kept, defn->source, NULL);
 	}
-	return changed;
 }
 
 static bool
 is_missing(const LbDefinition *defn, const LbExpression *expression)
 {
 	return expression != NULL && expression->statistics != NULL &&
-		lb_kept_expression(defn->source, expression->statistics) == NULL;
+		!OidIsValid(kept_object(defn, expression));
 }
 
 bool

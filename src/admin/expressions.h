@@ -44,10 +44,9 @@ extern LbArg lb_names_of_expressions(const LbDefinition *defn);
 
 /*
  * Give each expression of a definition in a caller's memory the text that it
- * has now.  Returns whether one has another text.  Raises what a catalog
- * lookup can raise.
+ * has now.  Raises what a catalog lookup can raise.
  */
-extern bool lb_refresh_expressions(LbDefinition *defn);
+extern void lb_refresh_expressions(LbDefinition *defn);
 
 /* Whether an object is not there that should keep a recorded expression. */
 extern bool lb_lacks_expressions(const LbDefinition *defn);

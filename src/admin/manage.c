@@ -829,7 +829,7 @@ lb_follow_rename(const LbDefinition *old)
 	for (int i = 0; i < defn.ncolumns; i++)
 		current_name(defn.columns[i].name, defn.source,
 					 defn.columns[i].attno);
-	(void) lb_refresh_expressions(&defn);
+	lb_refresh_expressions(&defn);
 	lb_tidy_expressions(&defn);
 
 	column_values(&defn, args);

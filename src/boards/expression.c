@@ -30,7 +30,6 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
-#include "parser/scansup.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -43,7 +42,6 @@
 
 #include "boards/cache.h"
 #include "boards/expression.h"
-
 
 
 /* ----------------------------------------------------------------
@@ -311,7 +309,6 @@ simplify(const LbExpression *expression)
 static void
 fill_in(LbExpression *expression)
 {
-
 	find_functions(expression->kept, &expression->functions);
 	pull_varattnos(expression->kept, 1, &expression->attnos);
 	expression->trusted = is_trusted(expression->kept, expression->functions);
