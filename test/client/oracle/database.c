@@ -365,7 +365,7 @@ void
 final_comparison(void)
 {
 	PGresult   *res;
-	char	   *value;
+	char	   *waiting;
 
 	/* What fails from here on needs none of the steps. */
 	scheduled = false;
@@ -379,13 +379,12 @@ final_comparison(void)
 		if (tables[i].written != &tables[i])
 			run_free(format("DELETE FROM %s WHERE large", tables[i].name));
 	}
-	value = run_value("SELECT lb_wait_ready('1 min')");
-	if (strcmp(value, "t") != 0)
+	waiting = wait_ready();
+	if (waiting != NULL)
 	{
 		print_statistics();
-		fail("the boards do not become ready");
+		fail("%s", waiting);
 	}
-	free(value);
 	print_statistics();
 	compare_between_builds();
 	check_index_was_used();

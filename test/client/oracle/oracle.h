@@ -261,6 +261,9 @@ extern bool run_free(char *statement);
 /* Run a query that must not fail, and return its first value, to be freed. */
 extern char *run_value(const char *statement);
 
+/* Wait for all boards.  Returns NULL, or what keeps them, to be freed. */
+extern char *wait_ready(void);
+
 /* compare.c */
 
 /* How statements begin that are comparisons of plans. */

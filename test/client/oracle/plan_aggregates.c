@@ -482,8 +482,10 @@ make_other_aggregate(Question *q)
 			fprintf(q->f, "SELECT count(*), count(%s)",
 					column_of("o", &t->score));
 			put_source(q);
-			fprintf(q->f, " LEFT JOIN %s AS o ON o.%s = p.%s AND NOT o.large",
-					t->name, t->members[0].name, t->members[0].name);
+			/* See make_ranked_self(). */
+			fprintf(q->f, " LEFT JOIN %s AS o ON COALESCE(o.%s, o.%s) = COALESCE(p.%s, p.%s)"
+					" AND NOT o.large", t->name, t->members[0].name, t->members[0].name,
+					t->members[0].name, t->members[0].name);
 			put_board(q);
 			put_range(q, RANGE_ANY);
 			break;

@@ -271,9 +271,14 @@ make_joined_page(Question *q)
 				percent(50) ? "LEFT " : "",
 				percent(50) ? "true" : "NOT p.large");
 	else
+	{
+		const char *member = q->table->members[0].name;
+
+		/* See make_ranked_self(). */
 		fprintf(q->f, " JOIN (SELECT o.%s AS x, 1 AS i FROM %s AS o"
-				" WHERE NOT o.large) AS v ON v.x = p.%s", q->table->members[0].name, q->table->name,
-				q->table->members[0].name);
+				" WHERE NOT o.large) AS v ON COALESCE(v.x, v.x) = COALESCE(p.%s, p.%s)",
+				member, q->table->name, member, member);
+	}
 	put_board(q);
 	put_range(q, RANGE_ANY);
 	put_order_by(q, n, percent(50));
@@ -435,13 +440,17 @@ make_ordered_aggregate(Question *q)
 		put_limit(q);
 }
 
-/* Pairs of rows whose scores are equal, or more of their first columns. */
+/*
+ * Pairs of rows whose scores are equal, or more of their first columns; not their
+ * members, for which see make_ranked_self().
+ */
 void
 make_equal_rows(Question *q)
 {
 	static const char *const joins[] = {"JOIN", "JOIN", "LEFT JOIN", "FULL JOIN"};
 	const Table *t = q->table;
-	int			n = percent(70) ? 1 : any_prefix(q);
+	int			most = key_columns(t) - t->nmembers;
+	int			n = percent(70) ? 1 : 1 + rnd(most);
 	const char *join = ANY(joins);
 
 	fputs("SELECT ", q->f);

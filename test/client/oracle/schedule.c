@@ -375,7 +375,7 @@ close_connections(void)
 void
 begin_episode(void)
 {
-	char	   *value;
+	char	   *waiting;
 
 	close_connections();
 	gather_share(conn);
@@ -383,10 +383,9 @@ begin_episode(void)
 	random_state = seed * UINT64_C(1000003) + episode;
 	crowded = episode % 2 == 1 ? any_table() : NULL;
 	set_up();
-	value = run_value("SELECT lb_wait_ready('1 min')");
-	if (strcmp(value, "t") != 0)
-		fail("the boards do not become ready");
-	free(value);
+	waiting = wait_ready();
+	if (waiting != NULL)
+		fail("%s", waiting);
 	monitor = connect_or_fail();
 	PQclear(ask_monitor("SET lock_timeout = '1s'"));
 	PQclear(ask_monitor(HOLD_PAUSES));
@@ -404,14 +403,10 @@ char *
 verify_all(void)
 {
 	PGresult   *res;
-	char	   *found = NULL;
-	char	   *ready;
+	char	   *found;
 
 	end_prepared();
-	ready = run_value("SELECT lb_wait_ready('1 min')");
-	if (strcmp(ready, "t") != 0)
-		found = format("the boards do not become ready");
-	free(ready);
+	found = wait_ready();
 	if (found != NULL)
 		return found;
 

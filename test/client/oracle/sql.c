@@ -268,3 +268,22 @@ run_value(const char *statement)
 	PQclear(res);
 	return value;
 }
+
+char *
+wait_ready(void)
+{
+	char	   *ready = run_value("SELECT lb_wait_ready('1 min')");
+	char	   *found = NULL;
+
+	if (strcmp(ready, "t") != 0)
+	{
+		char	   *boards = run_value("SELECT coalesce(string_agg(board || ' is ' || state ||"
+									   " coalesce(', ' || reason, ''), '; '), 'all are by now')"
+									   " FROM lb_stat_board WHERE state <> 'ready'");
+
+		found = format("the boards do not become ready: %s", boards);
+		free(boards);
+	}
+	free(ready);
+	return found;
+}

@@ -427,12 +427,11 @@ static void
 compare_quiet_standby(void)
 {
 	PGresult   *res;
-	char	   *value = run_value("SELECT lb_wait_ready('1 min')");
-	bool		ready = value[0] == 't';
+	char	   *waiting = wait_ready();
 
-	free(value);
-	if (!ready && standby_share > 0)
-		fail("the boards do not become ready on the standby");
+	if (waiting != NULL && standby_share > 0)
+		fail("on the standby %s", waiting);
+	free(waiting);
 	compare_between_builds();
 	if (standby_share > 0)
 	{
