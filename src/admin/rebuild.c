@@ -199,7 +199,7 @@ rebuild(const char *name)
 		lb_require_owner(defn->source);
 		if (lb_created_here(defn) || lb_altered_here(defn))
 			return;				/* it is built when we commit */
-		if (shared == NULL && locked)
+		if (shared == NULL && locked && !lb_shared_board_is_other(defn))
 			ereport(ERROR,
 					(errcode(ERRCODE_OUT_OF_MEMORY),
 					 errmsg("could not build board \"%s\"", name),
@@ -207,10 +207,14 @@ rebuild(const char *name)
 					 errhint("Set \"leaderboard.memory\" higher and reload the configuration.")));
 		if (shared == NULL)
 		{
-			/* The session that has locked the table may be about to commit. */
+			/*
+			 * The session that has locked the table may be about to commit,
+			 * and a worker to replace another definition.
+			 */
 			if (lb_try_again(&tries))
 				continue;
-			strlcpy(reason, LB_TABLE_LOCKED, LB_MAX_REASON);
+			strlcpy(reason, locked ? "another definition of it is being replaced" :
+					LB_TABLE_LOCKED, LB_MAX_REASON);
 			break;
 		}
 		if (lb_wait_build(shared, defn->generation, true, -1) == LB_WAIT_READY)
@@ -321,8 +325,10 @@ wait_for_board(const char *name, int64 until)
 			defn = attach_board(name, &shared, &locked);
 			if (defn == NULL)
 				return true;	/* dropped */
-			if (lb_created_here(defn) || (shared == NULL && locked))
+			if (lb_created_here(defn))
 				return false;
+			if (shared == NULL && locked && !lb_shared_board_is_other(defn))
+				return false;	/* memory is used up */
 
 			/* It never will be, and its reads raise an error. */
 			if (RecoveryInProgress() &&

@@ -384,7 +384,9 @@ lb_shared_board_fits(const LbSharedBoard *shared, const LbDefinition *defn)
  * Find the definition, or with create enter it.  Needs the directory's lock,
  * with create exclusive.  *changed says that another one of that number is
  * there, which is taken offline: transactions that began before the change may
- * still publish to it.
+ * still publish to it.  A build follows at once, since either of the two may
+ * be the one that lb_board records: a process has an old one until it gets the
+ * invalidation.
  */
 static LbSharedBoard *
 find_or_create(const LbDefinition *defn, bool create, bool *changed)
@@ -396,9 +398,11 @@ find_or_create(const LbDefinition *defn, bool create, bool *changed)
 	if (*changed)
 	{
 		if (!lb_is_offline(shared))
+		{
 			lb_take_offline(shared, shared->generation,
-							"what lb_board says of it was changed by hand",
-							false);
+							"its definition in lb_board was changed", true);
+			lb_request_build(shared, shared->generation, false);
+		}
 		return NULL;
 	}
 	return shared == NULL && create ? create_shared(defn) : shared;
@@ -423,6 +427,19 @@ lb_shared_board_attach_anew(LbDefinition *defn, bool create)
 		defn->generation = shared->generation;
 	LWLockRelease(&lb_shared->directory_lock);
 	return shared;
+}
+
+bool
+lb_shared_board_is_other(const LbDefinition *defn)
+{
+	LbSharedBoard *shared;
+	bool		other;
+
+	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
+	shared = lb_directory_find(MyDatabaseId, defn->catalog, defn->id);
+	other = shared != NULL && !lb_shared_board_fits(shared, defn);
+	LWLockRelease(&lb_shared->directory_lock);
+	return other;
 }
 
 void

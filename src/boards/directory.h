@@ -19,7 +19,8 @@
  * Find a definition in the directory.  With create, enter it if it is not
  * there; its width must be settled then.  NULL if it is not there, if memory
  * is used up, or if it has changed: another one of the same number is in the
- * directory, and is taken offline.  Never raises.  Takes the directory's lock.
+ * directory, and is taken offline until a worker has built the one that
+ * lb_board records.  Never raises.  Takes the directory's lock.
  */
 extern LbSharedBoard *lb_shared_board_attach_anew(LbDefinition *defn,
 												  bool create);
@@ -32,6 +33,12 @@ lb_shared_board_attach(LbDefinition *defn, bool create)
 		return defn->shared;
 	return lb_shared_board_attach_anew(defn, create);
 }
+
+/*
+ * Whether another definition of that number is in the directory, until a
+ * worker replaces it.  Never raises.  Takes the directory's lock.
+ */
+extern bool lb_shared_board_is_other(const LbDefinition *defn);
 
 /*
  * Whether a definition in shared memory has the same keys as defn.  Widths are

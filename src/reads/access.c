@@ -30,6 +30,7 @@
 #include "capture/unseen.h"
 #include "feed/redo.h"
 #include "reads/access.h"
+#include "util/pause.h"
 
 bool		lb_enable_index = true;
 int			lb_not_ready = LB_POLICY_WAIT;
@@ -211,6 +212,7 @@ attach(LbAccess *a)
 {
 	LbDefinition *defn = a->target.defn;
 
+	lb_pause("attach");
 	a->shared = lb_shared_board_attach(defn, false);
 	if (a->shared == NULL)
 	{
@@ -223,7 +225,9 @@ attach(LbAccess *a)
 		if (a->shared == NULL)
 		{
 			if (offline_is_error(a))
-				offline_error(defn, "the shared memory of leaderboard.memory is used up");
+				offline_error(defn, lb_shared_board_is_other(defn) ?
+							  "its definition in lb_board was changed" :
+							  "the shared memory of leaderboard.memory is used up");
 			return LB_CAUSE_OFFLINE;
 		}
 	}
