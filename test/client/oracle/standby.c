@@ -62,15 +62,34 @@ is_definer(int number)
 	return number == 2 * connections;
 }
 
-/* Ask the standby for one row, also again if recovery cancels that. */
+static void
+connect_to_standby(void)
+{
+	PQfinish(standby_conn);
+	standby_conn = connect_within(standby_conninfo,
+								  "SET client_encoding = 'UTF8'; SET jit = off;"
+								  "SET client_min_messages = error",
+								  REPLAY_PATIENCE);
+	if (PQstatus(standby_conn) != CONNECTION_OK)
+		fail("could not connect to the standby: %s",
+			 PQerrorMessage(standby_conn));
+}
+
+/*
+ * Ask the standby for one row, also again if recovery cancels that, or ends the
+ * connection.  A crash that was not wanted stands in the server's log.
+ */
 static PGresult *
 row_of_standby(const char *query)
 {
 	PGresult   *res = PQexec(standby_conn, query);
 
-	while (strstr(PQresultErrorMessage(res), "conflict with recovery") != NULL)
+	while (PQstatus(standby_conn) == CONNECTION_BAD ||
+		   strstr(PQresultErrorMessage(res), "conflict with recovery") != NULL)
 	{
 		PQclear(res);
+		if (PQstatus(standby_conn) == CONNECTION_BAD)
+			connect_to_standby();
 		res = PQexec(standby_conn, query);
 	}
 	if (PQresultStatus(res) != PGRES_TUPLES_OK || PQntuples(res) != 1)
@@ -116,19 +135,6 @@ wait_for_replay(void)
 	wait_until(query);
 	free(query);
 	free(lsn);
-}
-
-static void
-connect_to_standby(void)
-{
-	PQfinish(standby_conn);
-	standby_conn = connect_within(standby_conninfo,
-								  "SET client_encoding = 'UTF8'; SET jit = off;"
-								  "SET client_min_messages = error",
-								  REPLAY_PATIENCE);
-	if (PQstatus(standby_conn) != CONNECTION_OK)
-		fail("could not connect to the standby: %s",
-			 PQerrorMessage(standby_conn));
 }
 
 void
