@@ -285,15 +285,20 @@ static int
 index_hint(const LbDefinition *defn)
 {
 	StringInfoData columns;
+	int			ncolumns = defn->nmember;
 
 	initStringInfo(&columns);
 	for (int i = 0; i < defn->nmember; i++)
 		appendStringInfo(&columns, "%s\"%s\"", i > 0 ? ", " : "",
 						 lb_member_columns(defn)[i].name);
-	if (defn->family && lb_board_column(defn)->expression == NULL)
-		appendStringInfo(&columns, ", \"%s\"", lb_board_column(defn)->name);
-	if (defn->nmember == 1 &&
-		(!defn->family || lb_board_column(defn)->expression != NULL))
+	for (int i = 0; i < defn->nboard; i++)
+	{
+		if (lb_board_columns(defn)[i].expression != NULL)
+			continue;
+		appendStringInfo(&columns, ", \"%s\"", lb_board_columns(defn)[i].name);
+		ncolumns++;
+	}
+	if (ncolumns == 1)
 		return errhint("A unique index on %s alone is needed: immediate, valid, and not partial.",
 					   columns.data);
 	return errhint("A unique index on (%s) is needed: immediate, valid, and not partial.",
@@ -334,9 +339,29 @@ column_values(const LbDefinition *defn, LbArg *args)
 	args[1] = lb_arg_text(lb_score_column(defn)->name[0] == '\0' &&
 						  lb_score_column(defn)->expression == NULL ? NULL :
 						  lb_format_rank_by(defn->columns, defn->nrank_by));
-	args[2] = column_name(lb_board_column(defn));
+	args[2] = lb_arg_text(!defn->family ? NULL :
+						  lb_format_member(lb_board_columns(defn), defn->nboard));
 	args[3] = column_name(lb_ranked_if_column(defn));
 	args[4] = lb_names_of_expressions(defn);
+}
+
+/* Raise 0A000 if the family must have a single board column. */
+static void
+check_board_columns(const LbDefinition *defn)
+{
+	if (lb_windows_prefix(defn->name) >= 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("family \"%s\" cannot have several board columns",
+						defn->name),
+				 errdetail("The names of its boards are those of windows."),
+				 errhint("Use another name.")));
+	if (lb_is_distributed_table(defn->source))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("a family of distributed table \"%s\" cannot have several board columns",
+						get_rel_name(defn->source)),
+				 errhint("Use one; a generated column can hold the values of several.")));
 }
 
 /* Raise 0A000 if the board must be made of columns. */
@@ -392,6 +417,8 @@ lock_source(LbDefinition *defn)
 	lb_analyze_expressions(defn, rel);
 	if (lb_has_expressions(defn))
 		check_expressions(defn);
+	if (defn->nboard > 1)
+		check_board_columns(defn);
 	check_columns(defn, rel);
 	relation_close(rel, NoLock);
 }

@@ -158,7 +158,8 @@ check_default_board(const DefaultTable *table, Oid relid)
 		return;
 	if (OidIsValid(relid) && defn->source == relid &&
 		defn->family == (table->board_column != NULL) &&
-		(!defn->family || strcmp(lb_board_column(defn)->name, table->board_column) == 0))
+		(!defn->family || (defn->nboard == 1 &&
+						   strcmp(lb_board_column(defn)->name, table->board_column) == 0)))
 		return;
 	name = get_rel_name(defn->source);
 	ereport(ERROR,

@@ -6,7 +6,7 @@
  * The boards of a family are named by the output form of their values:
  * "country:FR", "day:2026-04-09", "live:t".  Another spelling of the same
  * value is no board's name.  DateStyle does not matter: dates are as ISO 8601
- * has them.
+ * has them.  Values of several columns are a row: "geo:(FR,10)".
  *
  * In memory a value is what stands in the name.  But the labels of an enum can
  * be renamed while transactions write rows, and no lock on the table keeps
@@ -27,6 +27,7 @@
 #include "utils/syscache.h"
 #include "utils/uuid.h"
 
+#include "boards/board_row.h"
 #include "boards/board_value.h"
 
 /* Whether a byte of a uuid has a hyphen before it. */
@@ -257,6 +258,12 @@ lb_is_enum_value(const LbColumn *column, const LbValue *value)
  */
 
 static bool
+is_text(const LbColumn *column)
+{
+	return column->type == NULL || column->type->is_text;
+}
+
+static bool
 is_enum(const LbColumn *column)
 {
 	return column->type != NULL && column->type->value == lb_enum_value;
@@ -265,18 +272,15 @@ is_enum(const LbColumn *column)
 bool
 lb_has_text_values(const LbDefinition *defn)
 {
-	const LbColumn *column = lb_board_column(defn);
-
-	return column->type == NULL || column->type->is_text;
+	return defn->nboard == 1 && is_text(lb_board_column(defn));
 }
 
-bool
-lb_value_from_name(const LbDefinition *defn, LbValue *value)
+static bool
+column_from_name(const LbColumn *column, LbValue *value)
 {
-	const LbColumn *column = lb_board_column(defn);
 	Oid			label;
 
-	if (lb_has_text_values(defn))
+	if (is_text(column))
 		return true;
 	if (!is_enum(column))
 		return column->type->is_value(column, value);
@@ -288,14 +292,13 @@ lb_value_from_name(const LbDefinition *defn, LbValue *value)
 	return true;
 }
 
-char *
-lb_value_to_name(const LbDefinition *defn, const LbValue *value)
+static char *
+column_to_name(const LbColumn *column, const LbValue *value)
 {
-	const LbColumn *column = lb_board_column(defn);
 	char	   *name = pnstrdup(value->data, value->len);
 	HeapTuple	tuple;
 
-	if (lb_has_text_values(defn))
+	if (is_text(column))
 		return name;
 	if (!is_enum(column))
 		return column->type->is_value(column, value) ? name : NULL;
@@ -305,6 +308,101 @@ lb_value_to_name(const LbDefinition *defn, const LbValue *value)
 	name = pstrdup(NameStr(((Form_pg_enum) GETSTRUCT(tuple))->enumlabel));
 	ReleaseSysCache(tuple);
 	return name;
+}
+
+/* The same for several columns.  A row in another spelling is none. */
+static bool
+row_from_name(const LbDefinition *defn, LbValue *value)
+{
+	LbValue		columns[LB_MAX_VALUE_COLUMNS];
+	LbValue		row;
+
+	if (!lb_read_row_text(value, columns, defn->nboard))
+		return false;
+	row = lb_make_row_text(columns, defn->nboard);
+	if (row.len != value->len || memcmp(row.data, value->data, row.len) != 0)
+		return false;
+	for (int i = 0; i < defn->nboard; i++)
+	{
+		if (!column_from_name(&lb_board_columns(defn)[i], &columns[i]))
+			return false;
+	}
+	row = lb_make_row_text(columns, defn->nboard);
+
+	/* Where nothing changes, the name stays what the caller has. */
+	if (row.len != value->len || memcmp(row.data, value->data, row.len) != 0)
+		*value = row;
+	return true;
+}
+
+static char *
+row_to_name(const LbDefinition *defn, const LbValue *value)
+{
+	LbValue		columns[LB_MAX_VALUE_COLUMNS];
+
+	if (!lb_read_row_text(value, columns, defn->nboard))
+		return NULL;
+	for (int i = 0; i < defn->nboard; i++)
+	{
+		char	   *name = column_to_name(&lb_board_columns(defn)[i],
+											 &columns[i]);
+
+		if (name == NULL)
+			return NULL;
+		columns[i].data = name;
+		columns[i].len = strlen(name);
+	}
+	return unconstify(char *, lb_make_row_text(columns, defn->nboard).data);
+}
+
+bool
+lb_value_from_name(const LbDefinition *defn, LbValue *value)
+{
+	return defn->nboard > 1 ? row_from_name(defn, value) :
+		column_from_name(lb_board_column(defn), value);
+}
+
+char *
+lb_value_to_name(const LbDefinition *defn, const LbValue *value)
+{
+	return defn->nboard > 1 ? row_to_name(defn, value) :
+		column_to_name(lb_board_column(defn), value);
+}
+
+void
+lb_board_value(const LbDefinition *defn, const Datum *values, LbValue *value,
+			   char *room)
+{
+	const LbColumn *columns = lb_board_columns(defn);
+	LbValue		parts[LB_MAX_VALUE_COLUMNS];
+	char		rooms[LB_MAX_VALUE_COLUMNS][LB_VALUE_ROOM];
+
+	if (likely(defn->nboard == 1))
+	{
+		columns[0].type->value(&columns[0], values[0], value, room);
+		return;
+	}
+	for (int i = 0; i < defn->nboard; i++)
+		columns[i].type->value(&columns[i], values[i], &parts[i], rooms[i]);
+	value->data = room;
+	value->len = Min(lb_write_row_text(parts, defn->nboard, room, LB_ROW_ROOM),
+					 LB_ROW_ROOM);
+}
+
+char **
+lb_texts_of_name(const LbDefinition *defn, const char *name)
+{
+	LbValue		columns[LB_MAX_VALUE_COLUMNS];
+	LbValue		row = {strlen(name), name};
+	char	  **texts = palloc(defn->nboard * sizeof(char *));
+
+	if (defn->nboard == 1)
+		columns[0] = row;
+	else if (!lb_read_row_text(&row, columns, defn->nboard))
+		return NULL;
+	for (int i = 0; i < defn->nboard; i++)
+		texts[i] = pnstrdup(columns[i].data, columns[i].len);
+	return texts;
 }
 
 int

@@ -51,15 +51,16 @@ typedef struct LbDefinition
 	char	   *from_name;		/* ... without tables that inherit from it */
 	int			nrank_by;		/* columns of rank_by */
 	int			nmember;		/* those of the member; 0 only with counts */
+	int			nboard;			/* board columns; 0 if it is no family */
 	int			ncolumns;		/* all columns, in this order: those of
 								 * rank_by, those of the member, the board
-								 * column, ranked_if */
+								 * columns, ranked_if */
 	LbColumn   *columns;		/* in the memory of the definition */
 	bool		plain_member;	/* one column of an integer type, shown as a
 								 * bigint; known when resolved, likewise: */
 	bool		plain_score;	/* of an integer type */
 	bool		signed_zeros;	/* a column of rank_by can have -0 */
-	bool		family;			/* has a board column */
+	bool		family;			/* has board columns */
 	bool		has_ranked_if;
 	bool		counts;			/* keeps the number of rows of each score, and
 								 * not the members */
@@ -190,11 +191,31 @@ lb_nindex_columns(const LbDefinition *defn)
 	return lb_has_members(defn) ? lb_nkey_columns(defn) : defn->nrank_by;
 }
 
-/* NULL if the definition is no family. */
+/* The nboard columns by whose values the boards of a family differ. */
+static inline const LbColumn *
+lb_board_columns(const LbDefinition *defn)
+{
+	return &defn->columns[lb_nkey_columns(defn)];
+}
+
+/* The only one; NULL if the definition is no family. */
 static inline const LbColumn *
 lb_board_column(const LbDefinition *defn)
 {
-	return defn->family ? &defn->columns[lb_nkey_columns(defn)] : NULL;
+	Assert(defn->nboard <= 1);
+	return defn->family ? lb_board_columns(defn) : NULL;
+}
+
+/* The place of an attribute of the source among them; -1: it is none. */
+static inline int
+lb_board_place(const LbDefinition *defn, AttrNumber attno)
+{
+	for (int i = 0; i < defn->nboard; i++)
+	{
+		if (lb_board_columns(defn)[i].attno == attno)
+			return i;
+	}
+	return -1;
 }
 
 /*
@@ -235,12 +256,13 @@ lb_can_hide(const LbDefinition *defn)
 }
 
 /*
- * Whether the definition is a family, resolved, with a board column of text.
+ * Whether the definition is a family, resolved, with one board column, of
+ * text.
  */
 static inline bool
 lb_has_text_boards(const LbDefinition *defn)
 {
-	return defn->family && lb_board_column(defn)->type != NULL &&
+	return defn->nboard == 1 && lb_board_column(defn)->type != NULL &&
 		lb_board_column(defn)->type->is_text;
 }
 

@@ -87,7 +87,10 @@ add_column(LbDefinition *defn, const LbColumn *column)
 	if (column->role == LB_ROLE_MEMBER)
 		defn->nmember++;
 	if (column->role == LB_ROLE_BOARD)
+	{
 		defn->family = true;
+		defn->nboard++;
+	}
 	if (column->role == LB_ROLE_RANKED_IF)
 		defn->has_ranked_if = true;
 }

@@ -41,6 +41,7 @@ typedef enum LbRole
 
 #define LB_MAX_RANK_COLUMNS 7
 #define LB_MAX_MEMBER_COLUMNS 4
+#define LB_MAX_VALUE_COLUMNS 4	/* of the names of a family's boards */
 
 /* The most digits of a numeric. */
 #define LB_MAX_PRECISION 18
@@ -49,8 +50,15 @@ typedef enum LbRole
 #define LB_MAX_TEXT 512
 #define LB_MAX_TEXT_WORDS (LB_MAX_TEXT / 8 + 1)
 
-/* These, the board column and ranked_if. */
-#define LB_MAX_BOARD_COLUMNS (LB_MAX_RANK_COLUMNS + LB_MAX_MEMBER_COLUMNS + 2)
+/* These, the board columns and ranked_if. */
+#define LB_MAX_BOARD_COLUMNS (LB_MAX_RANK_COLUMNS + LB_MAX_MEMBER_COLUMNS + \
+							  LB_MAX_VALUE_COLUMNS + 1)
+
+/*
+ * The longest value of the board columns, in bytes, whose board gets an index.
+ * Boards with longer values are answered by their queries.
+ */
+#define LB_MAX_VALUE 1024
 
 /* How to_json() shows a value. */
 typedef enum LbJson
@@ -62,8 +70,8 @@ typedef enum LbJson
 } LbJson;
 
 /*
- * The value of a board column, by which a family's boards differ.  It is what
- * stands in a board's name, but for an enum: see board_value.h.
+ * The value of the board columns, by which a family's boards differ.  It is
+ * what stands in a board's name, but for an enum: see board_value.c.
  */
 typedef struct LbValue
 {

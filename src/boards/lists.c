@@ -132,7 +132,7 @@ parse_list(const char *list, LbColumn *columns, int max, LbRole first,
 			 first == LB_ROLE_SCORE ?
 			 "Name at least the score, for example \"score DESC\"." :
 			 first == LB_ROLE_BOARD ?
-			 "Name the column with one board for each of its values." :
+			 "Name the column, or the columns, with one board for each of their values." :
 			 "Name the column, or the columns, that identify who is ranked.");
 	while (*p != '\0')
 	{
@@ -203,7 +203,8 @@ lb_parse_board_column(const char *list, LbColumn *columns, LbListError *error)
 {
 	error->list = "board_column";
 	error->expressions = true;
-	return parse_list(list, columns, 1, LB_ROLE_BOARD, LB_ROLE_BOARD, error);
+	return parse_list(list, columns, LB_MAX_VALUE_COLUMNS, LB_ROLE_BOARD,
+					  LB_ROLE_BOARD, error);
 }
 
 int

@@ -47,7 +47,10 @@ extern int	lb_parse_rank_by(const char *rank_by, LbColumn *columns,
 extern int	lb_parse_member(const char *member, LbColumn *columns,
 							LbListError *error);
 
-/* The same for the board column of a family, or an expression for it. */
+/*
+ * The same for the board columns of a family, or expressions for them, at most
+ * LB_MAX_VALUE_COLUMNS.
+ */
 extern int	lb_parse_board_column(const char *list, LbColumn *columns,
 								  LbListError *error);
 

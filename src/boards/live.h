@@ -14,12 +14,6 @@
 #include "boards/keys.h"
 #include "boards/shared.h"
 
-/*
- * The longest value of a board column, in bytes, whose board gets an index.
- * Boards with longer values are answered by their queries.
- */
-#define LB_MAX_VALUE 1024
-
 static inline bool
 lb_value_equal(const LbValue *a, const LbValue *b)
 {

@@ -37,12 +37,11 @@ const char	lb_index_problem[] = "there is no valid unique index on the member";
 
 /*
  * Whether the columns of an index are those of the member, in any order, or
- * these and the board column.
+ * these and board columns.
  */
 static bool
 is_on_member(const FormData_pg_index *index, const LbDefinition *defn)
 {
-	AttrNumber	board = defn->family ? lb_board_column(defn)->attno : 0;
 	int			nmember = 0;
 
 	for (int i = 0; i < index->indnkeyatts; i++)
@@ -51,7 +50,7 @@ is_on_member(const FormData_pg_index *index, const LbDefinition *defn)
 
 		if (lb_member_place(defn, attno) >= 0)
 			nmember++;
-		else if (attno == InvalidAttrNumber || attno != board)
+		else if (attno == InvalidAttrNumber || lb_board_place(defn, attno) < 0)
 			return false;
 	}
 	return nmember == defn->nmember;

@@ -72,6 +72,9 @@ raise_no_value(const LbDefinition *defn, const char *name, int len)
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_OBJECT),
 			 errmsg("board \"%.*s\" does not exist", len, name),
+			 defn->nboard > 1 ?
+			 errdetail("The boards of \"%s\" are named by rows of its %d board columns in the form in which lb_stat_board has them, as in \"%s:(FR,10)\".",
+					   defn->name, defn->nboard, defn->name) :
 			 errdetail("The boards of \"%s\" are named by values of type %s in the form in which lb_stat_board has them.",
 					   defn->name, format_type_be(lb_board_column(defn)->oid))));
 }

@@ -135,8 +135,8 @@ lb_row_key(LbDefinition *defn, TupleTableSlot *slot, int64 *key,
 		   LbValue *value, char *room)
 {
 	const LbColumn *ranked_if = lb_ranked_if_column(defn);
-	const LbColumn *board = lb_board_column(defn);
 	LbRowState	state = LB_RANKED;
+	Datum		values[LB_MAX_VALUE_COLUMNS];
 	Datum		d;
 	bool		isnull;
 
@@ -150,16 +150,16 @@ lb_row_key(LbDefinition *defn, TupleTableSlot *slot, int64 *key,
 		state = put_words(defn, slot, key);
 	value->len = 0;
 	value->data = "";
-	if (board != NULL)
+	if (!defn->family)
+		return state;
+	for (int i = 0; i < defn->nboard; i++)
 	{
-		d = lb_column_value(board, slot, &isnull);
+		values[i] = lb_column_value(&lb_board_columns(defn)[i], slot, &isnull);
 		if (isnull)
 			return LB_NOT_RANKED;
-		board->type->value(board, d, value, room);
-		if (value->len > LB_MAX_VALUE)
-			return LB_NOT_RANKED;
 	}
-	return state;
+	lb_board_value(defn, values, value, room);
+	return value->len > LB_MAX_VALUE ? LB_NOT_RANKED : state;
 }
 
 /* A row before or after a change, as a board ranks it. */
@@ -168,7 +168,7 @@ typedef struct RankedRow
 	LbRowState	state;
 	int64		key[LB_MAX_KEY_WORDS];
 	LbValue		value;
-	char		room[LB_VALUE_ROOM];	/* value may point into it */
+	char		room[LB_ROW_ROOM];	/* value may point into it */
 	CommandId	cid;			/* of the command that changed it */
 } RankedRow;
 

@@ -32,7 +32,7 @@ extern const char lb_no_key_reason[];
 /*
  * The key of a row of defn's source, as the board ranks it, and the value of
  * its board, which is set for LB_OFF_BOARD too.  key has room for
- * LB_MAX_KEY_WORDS.  value may point into room, which has LB_VALUE_ROOM bytes,
+ * LB_MAX_KEY_WORDS.  value may point into room, which has LB_ROW_ROOM bytes,
  * or into the row, or into memory that is palloc'd.  Notes a score of -0 in
  * shared memory.  Can raise, since values may be toasted.
  */

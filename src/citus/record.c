@@ -61,7 +61,8 @@ same_board(const LbDefinition *a, const LbDefinition *b)
 			   lb_format_rank_by(b->columns, b->nrank_by)) == 0 &&
 		strcmp(lb_format_member(lb_member_columns(a), a->nmember),
 			   lb_format_member(lb_member_columns(b), b->nmember)) == 0 &&
-		same_name(lb_board_column(a), lb_board_column(b)) &&
+		strcmp(lb_format_member(lb_board_columns(a), a->nboard),
+			   lb_format_member(lb_board_columns(b), b->nboard)) == 0 &&
 		same_name(lb_ranked_if_column(a), lb_ranked_if_column(b));
 }
 

@@ -299,9 +299,9 @@ sort_quals(const Match *match, List *clauses, LbQuals *quals)
 		return false;
 	if (several->clause == NULL)
 		return true;
-	if (quals->board != NULL)
+	if (!lb_add_board_qual(match->defn, quals, several->place, several->clause,
+						   (Expr *) makeNullConst(several->type, -1, InvalidOid)))
 		return false;
-	quals->board = several->clause;
 	quals->not_null = bms_add_member(quals->not_null, several->attno);
 	return true;
 }
@@ -450,7 +450,7 @@ make_private(const Match *match)
 	List	   *private = lb_answer_private(match->defn, &match->quals);
 
 	private = lappend(private, match->several.clause == NULL ? NIL :
-					  list_make1_oid(match->several.type));
+					  list_make1_int(match->several.place));
 	private = lappend(private, match->quals.conds);
 	private = lappend(private, match->aggs);
 	private = lappend(private, match->filters);
@@ -474,7 +474,7 @@ make_exprs(const Match *match)
 	List	   *exprs = lb_answer_exprs(&match->quals);
 
 	if (subquery != NULL)
-		exprs = list_make5(NIL, NIL, NIL, list_nth(exprs, LB_EXPRS_VALUE),
+		exprs = list_make5(NIL, NIL, NIL, list_nth(exprs, LB_EXPRS_VALUES),
 						   list_nth(exprs, LB_EXPRS_ONE_TIME));
 	exprs = lappend(exprs, match->several.clause == NULL ? NIL :
 					list_make1(copyObject(match->several.array)));

@@ -72,8 +72,7 @@ typedef struct AggNode
 	LbPageLimit limit;			/* of a subquery */
 	bool		limited;		/* it leaves rows, which are counted */
 	LbStretch	rows;			/* those, for a scan */
-	Oid			values_type;	/* of the values of several boards, */
-	ExprState  *values;			/* an array; or NULL */
+	ExprState  *values;			/* of several boards, an array; or NULL */
 } AggNode;
 
 /* The range, under the lock; view is NULL if the board has no rows. */
@@ -413,12 +412,16 @@ answer_several(AggNode *node)
 	LbAnswer   *a = &node->answer;
 	LbTarget   *target = &a->access.target;
 	Datum		values[LB_MAX_SEVERAL];
+	Datum		board_values[LB_MAX_VALUE_COLUMNS];
 	bool		isnull;
 	Datum		array = ExecEvalExpr(node->values, a->css.ss.ps.ps_ExprContext,
 									 &isnull);
-	int			n = isnull ? 0 :
-		lb_list_several(target, node->values_type, array, a->room, values);
+	int			n;
 
+	memcpy(board_values, a->board_values, sizeof(board_values));
+	n = isnull ? 0 :
+		lb_list_several(target, a->value_types, board_values, a->open, array,
+						a->room, values);
 	if (n < 0)
 	{
 		lb_answer_refuse(a, LB_CAUSE_LIMIT);
@@ -439,8 +442,10 @@ answer_several(AggNode *node)
 			a->by_index--;
 			a->same_read = true;
 		}
-		(void) lb_set_target_value(target, lb_board_column(target->defn)->oid,
-								   &values[i], a->room);
+		memcpy(board_values, a->board_values, sizeof(board_values));
+		board_values[a->open] = values[i];
+		(void) lb_set_target_value(target, a->value_types, board_values,
+								   a->room);
 		if (!answer_board(node))
 			return false;
 		add_results(node, target->defn);
@@ -585,8 +590,8 @@ begin_aggregate(CustomScanState *css, EState *estate, int eflags)
 	if (values != NIL)
 	{
 		node->values = ExecInitExpr(linitial(values), &css->ss.ps);
-		node->values_type =
-			linitial_oid(list_nth(scan->custom_private, LB_AGG_SEVERAL));
+		node->answer.open =
+			linitial_int(list_nth(scan->custom_private, LB_AGG_SEVERAL));
 	}
 	node->nconds = list_length(conds);
 	node->conds = lb_init_conds(conds, list_nth(scan->custom_exprs, LB_AGG_COND_OPERANDS),

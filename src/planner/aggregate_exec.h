@@ -46,8 +46,9 @@ enum
  */
 enum
 {
-	LB_AGG_SEVERAL = LB_PRIVATE_FIRST,	/* in custom_private: the type of the
-										 * values of several boards, or NIL */
+	LB_AGG_SEVERAL = LB_PRIVATE_FIRST,	/* in custom_private: the place of the
+										 * board column by whose values there
+										 * are several boards, or NIL */
 	LB_AGG_CONDS,				/* lb_make_cond() each */
 	LB_AGG_AGGS,
 	LB_AGG_FILTERS,				/* a list as LB_AGG_CONDS for each aggregate:

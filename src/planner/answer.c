@@ -54,27 +54,29 @@ int			lb_planner_child = LB_CHILD_ON_DEMAND;
 List *
 lb_answer_private(const LbDefinition *defn, const LbQuals *quals)
 {
-	List	   *value = quals->value == NULL ? NIL :
-		list_make1_int((int) exprType((Node *) quals->value));
+	List	   *types = NIL;
 
-	return list_make3(lb_plan_board(defn), value,
+	for (int i = 0; i < lb_count_values(quals); i++)
+		types = lappend_int(types, (int) exprType((Node *) quals->values[i]));
+	return list_make3(lb_plan_board(defn), types,
 					  quals->complete ? list_make1_int(true) : NIL);
 }
 
 List *
 lb_answer_exprs(const LbQuals *quals)
 {
-	List	   *value = quals->value == NULL ? NIL :
-		list_make1(copyObject(quals->value));
+	List	   *values = NIL;
 
+	for (int i = 0; i < lb_count_values(quals); i++)
+		values = lappend(values, copyObject(quals->values[i]));
 	if (quals->unless != NULL)
-		value = lappend(value, copyObject(quals->unless));
+		values = lappend(values, copyObject(quals->unless));
 	return list_make5(copyObject(list_concat_copy(quals->clauses, quals->enclosed)),
 					  quals->board == NULL ? NIL :
 					  list_make1(copyObject(quals->board)),
 					  quals->ranked_if == NULL ? NIL :
 					  list_make1(copyObject(quals->ranked_if)),
-					  value, copyObject(quals->one_time));
+					  values, copyObject(quals->one_time));
 }
 
 Path *
@@ -178,22 +180,29 @@ lb_check_functions(const void *expr)
 }
 
 void
+lb_answer_add_value(LbAnswer *a, Expr *value, Oid type, PlanState *parent)
+{
+	a->value_types[a->nvalues] = type;
+	a->values[a->nvalues++] = ExecInitExpr(value, parent);
+}
+
+void
 lb_answer_begin(CustomScanState *node, EState *estate, int eflags)
 {
 	LbAnswer   *a = (LbAnswer *) node;
 	CustomScan *scan = (CustomScan *) node->ss.ps.plan;
-	List	   *value = list_nth(scan->custom_exprs, LB_EXPRS_VALUE);
+	List	   *values = list_nth(scan->custom_exprs, LB_EXPRS_VALUES);
+	List	   *types = list_nth(scan->custom_private, LB_PRIVATE_VALUES);
+	ListCell   *lc;
 
 	a->board = list_nth(scan->custom_private, LB_PRIVATE_BOARD);
 	a->complete = list_nth(scan->custom_private, LB_PRIVATE_COMPLETE) != NIL;
-	if (value != NIL)
-	{
-		a->value = ExecInitExpr(linitial(value), (PlanState *) node);
-		a->value_type = (Oid)
-			linitial_int(list_nth(scan->custom_private, LB_PRIVATE_VALUE));
-	}
-	if (list_length(value) > 1)
-		a->unless = ExecInitExpr(lsecond(value), (PlanState *) node);
+	a->open = -1;
+	foreach(lc, types)
+		lb_answer_add_value(a, list_nth(values, foreach_current_index(lc)),
+							(Oid) lfirst_int(lc), (PlanState *) node);
+	if (list_length(values) > list_length(types))
+		a->unless = ExecInitExpr(llast(values), (PlanState *) node);
 	a->one_time = ExecInitQual(list_nth(scan->custom_exprs, LB_EXPRS_ONE_TIME),
 							   (PlanState *) node);
 	a->eflags = eflags;
@@ -261,18 +270,24 @@ static bool
 find_value(LbAnswer *a)
 {
 	LbTarget   *target = &a->access.target;
-	bool		isnull;
 
 	target->has_value = false;
 	target->hash = 0;
 	target->stripe = 0;
 	target->prefix_len = 0;
-	if (a->value == NULL)
-		return true;
-	a->board_value = ExecEvalExpr(a->value, a->css.ss.ps.ps_ExprContext,
-								  &isnull);
-	return !isnull &&
-		lb_set_target_value(target, a->value_type, &a->board_value, a->room);
+	for (int i = 0; i < a->nvalues; i++)
+	{
+		bool		isnull = false;
+
+		if (i != a->open)
+			a->board_values[i] = ExecEvalExpr(a->values[i],
+											  a->css.ss.ps.ps_ExprContext,
+											  &isnull);
+		if (isnull)
+			return false;
+	}
+	return a->nvalues == 0 || a->open >= 0 ||
+		lb_set_target_value(target, a->value_types, a->board_values, a->room);
 }
 
 void

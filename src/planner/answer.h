@@ -43,7 +43,7 @@ extern int	lb_planner_child;	/* LB_CHILD_* */
 enum
 {
 	LB_PRIVATE_BOARD,			/* lb_plan_board() */
-	LB_PRIVATE_VALUE,			/* types of the values of the board column */
+	LB_PRIVATE_VALUES,			/* types of the values of the board columns */
 	LB_PRIVATE_COMPLETE,		/* not empty: LbQuals.complete */
 	LB_PRIVATE_FIRST			/* the node's own */
 };
@@ -54,7 +54,7 @@ enum
 	LB_EXPRS_CLAUSES,			/* the quals, for EXPLAIN */
 	LB_EXPRS_BOARD,				/* that on the board column, likewise */
 	LB_EXPRS_RANKED_IF,			/* that on ranked_if, likewise */
-	LB_EXPRS_VALUE,				/* the value of the board column, and
+	LB_EXPRS_VALUES,			/* the values of the board columns, and
 								 * LbQuals.unless if there is one */
 	LB_EXPRS_ONE_TIME,			/* LbQuals.one_time */
 	LB_EXPRS_FIRST
@@ -67,15 +67,20 @@ typedef struct LbAnswer
 	Relation	table;
 	const List *board;
 	bool		complete;		/* LbQuals.complete */
-	Oid			value_type;
-	ExprState  *value;			/* of the board column, or NULL */
+	int			nvalues;		/* of board columns; 0 if there is none */
+	int			open;			/* the board column whose values the node sets
+								 * one after the other, or -1 */
+	Oid			value_types[LB_MAX_VALUE_COLUMNS];
+	ExprState  *values[LB_MAX_VALUE_COLUMNS];
 	ExprState  *unless;			/* LbQuals.unless, or NULL */
 	ExprState  *one_time;		/* LbQuals.one_time, or NULL */
-	Datum		board_value;	/* the same, for a scan: of the column's type,
-								 * in the expression context's memory */
+	Datum		board_values[LB_MAX_VALUE_COLUMNS]; /* the values, for a scan:
+													 * of the columns' types,
+													 * in the expression
+													 * context's memory */
 	int			eflags;
 	LbAccess	access;
-	char		room[LB_VALUE_ROOM];	/* for the value */
+	char		room[LB_ROW_ROOM];	/* for the value */
 
 	/* The scan's read. */
 	bool		counted;		/* it has been, as one by the index */
@@ -113,8 +118,16 @@ extern void lb_check_functions(const void *expr);
 
 /* For CustomExecMethods: BeginCustomScan, EndCustomScan, ReScanCustomScan. */
 extern void lb_answer_begin(CustomScanState *node, EState *estate, int eflags);
+
 extern void lb_answer_end(CustomScanState *node);
 extern void lb_answer_rescan(CustomScanState *node);
+
+/*
+ * Add the expression whose value of this type the next board column equals.
+ * Can raise what ExecInitExpr() can raise.
+ */
+extern void lb_answer_add_value(LbAnswer *a, Expr *value, Oid type,
+								PlanState *parent);
 
 /* And ExplainCustomScan: the board, the quals, and what has answered. */
 extern void lb_answer_explain(CustomScanState *node, List *ancestors,

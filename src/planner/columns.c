@@ -345,14 +345,18 @@ convert_value(const LbColumn *column, Oid type, Datum *value)
 }
 
 bool
-lb_set_target_value(LbTarget *target, Oid type, Datum *value, char *room)
+lb_set_target_value(LbTarget *target, const Oid *types, Datum *values,
+					char *room)
 {
-	const LbColumn *column = lb_board_column(target->defn);
+	const LbDefinition *defn = target->defn;
 
 	target->has_value = true;
-	if (!convert_value(column, type, value))
-		return false;
-	column->type->value(column, *value, &target->value, room);
+	for (int i = 0; i < defn->nboard; i++)
+	{
+		if (!convert_value(&lb_board_columns(defn)[i], types[i], &values[i]))
+			return false;
+	}
+	lb_board_value(defn, values, &target->value, room);
 	target->hash = lb_value_hash(&target->value);
 	target->stripe = lb_value_stripe(true, target->hash);
 	return true;

@@ -119,11 +119,11 @@ extern bool lb_find_comparison(const LbSource *source,
 							   LbComparison *comparison);
 
 /*
- * Set the board of target->defn, a family, by an operand of this type that the
- * board column equals; *value becomes one of the column's type.  room as for
- * LbType.value.  Returns false if the column's type does not have the value.
+ * Set the board of target->defn, a family, by operands of these types that its
+ * board columns equal; they become values of the columns' types.  room as for
+ * lb_board_value().  Returns false if a column's type does not have the value.
  */
-extern bool lb_set_target_value(LbTarget *target, Oid type, Datum *value,
-								char *room);
+extern bool lb_set_target_value(LbTarget *target, const Oid *types,
+								Datum *values, char *room);
 
 #endif							/* LB_COLUMNS_H */

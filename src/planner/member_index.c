@@ -28,8 +28,8 @@ is_on_member(const LbDefinition *defn, const IndexOptInfo *index)
 	{
 		if (lb_member_place(defn, index->indexkeys[i]) >= 0)
 			nmember++;
-		else if (!defn->family || index->indexkeys[i] == InvalidAttrNumber ||
-				 lb_board_column(defn)->attno != index->indexkeys[i])
+		else if (index->indexkeys[i] == InvalidAttrNumber ||
+				 lb_board_place(defn, index->indexkeys[i]) < 0)
 			return false;
 	}
 	return nmember == defn->nmember;

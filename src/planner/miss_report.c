@@ -37,6 +37,7 @@
 #include "utils/syscache.h"
 
 #include "boards/expression.h"
+#include "boards/lists.h"
 #include "planner/aggregate_exec.h"
 #include "planner/answer.h"
 #include "planner/bound.h"
@@ -513,7 +514,8 @@ detail_of(const LbMissReport *report)
 		case LB_MISS_ORDER:
 			return order_of(missed->defn);
 		case LB_MISS_WHICH_BOARD:
-			return quote_identifier(lb_board_column(missed->defn)->name);
+			return lb_format_member(lb_board_columns(missed->defn),
+									missed->defn->nboard);
 		default:
 			return missed->detail == NULL ? "" : missed->detail;
 	}

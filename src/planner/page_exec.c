@@ -72,7 +72,7 @@ fetch_rows(PageNode *node, const LbDefinition *defn, const LbMemberList *members
 	{
 		CHECK_FOR_INTERRUPTS();
 		found = lb_fetch(&fetch, defn, lb_listed_member(members, i),
-						 a->board_value, node->row);
+						 a->board_values, node->row);
 		if (found)
 			tuplestore_puttupleslot(node->rows, node->row);
 	}

@@ -57,7 +57,7 @@ typedef struct Match
  * ----------------------------------------------------------------
  */
 
-/* Whether a column of an index is that of the board, in its type's order. */
+/* Whether a column of an index is one of the board, in its type's order. */
 static bool
 is_column(const Match *match, const IndexOptInfo *index, int i, int column)
 {
@@ -78,13 +78,17 @@ match_index(Match *match, const IndexOptInfo *index)
 {
 	const LbDefinition *defn = match->defn;
 	PlannerInfo *root = match->source->root;
-	int			column = defn->family ? 1 : 0;
+	int			column = defn->nboard;
 
 	if (index->relam != BTREE_AM_OID || index->indpred != NIL ||
 		index->hypothetical || index->nkeycolumns <= column ||
-		!is_column(match, index, column, 0) ||
-		(defn->family && !is_column(match, index, 0, lb_nkey_columns(defn))))
+		!is_column(match, index, column, 0))
 		return false;
+	for (int i = 0; i < defn->nboard; i++)
+	{
+		if (!is_column(match, index, i, lb_nkey_columns(defn) + i))
+			return false;
+	}
 	match->index = index;
 	match->column = column;
 	for (int backward = 0; backward < 2; backward++)
@@ -247,8 +251,8 @@ ties_satisfy(const Match *match)
 		return bms_is_empty(columns);
 	known = bms_make_singleton(defn->columns[0].attno -
 							   FirstLowInvalidHeapAttributeNumber);
-	if (defn->family)
-		known = bms_add_member(known, lb_board_column(defn)->attno -
+	for (int i = 0; i < defn->nboard; i++)
+		known = bms_add_member(known, lb_board_columns(defn)[i].attno -
 							   FirstLowInvalidHeapAttributeNumber);
 	return bms_is_subset(columns, known);
 }

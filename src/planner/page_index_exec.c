@@ -157,15 +157,15 @@ init_key(ScanKey key, Relation index, int i, int strategy, Datum value)
 						   value);
 }
 
-/* The value of the board column in memory that lasts as long as the scan. */
+/* The value of a board column in memory that lasts as long as the scan. */
 static Datum
-copy_board_value(const PageIndexNode *node, const LbDefinition *defn)
+copy_board_value(const PageIndexNode *node, const LbDefinition *defn, int i)
 {
 	int16		len;
 	bool		byval;
 
-	get_typlenbyval(lb_board_column(defn)->oid, &len, &byval);
-	return datumCopy(node->answer.board_value, byval, len);
+	get_typlenbyval(lb_board_columns(defn)[i].oid, &len, &byval);
+	return datumCopy(node->answer.board_values[i], byval, len);
 }
 
 /* Begin to read the index where the page does. */
@@ -176,12 +176,12 @@ begin_index(PageIndexNode *node, const LbDefinition *defn, const First *first)
 	const LbColumn *score = &defn->columns[0];
 	int64		value = lb_directed(first->word, score->descending);
 	bool		upwards = score->descending == node->stretch.reverse;
-	ScanKeyData keys[2];
+	ScanKeyData keys[LB_MAX_VALUE_COLUMNS + 1];
 	MemoryContext old = MemoryContextSwitchTo(node->context);
 
-	if (node->column > 0)
-		init_key(&keys[0], node->index, 0, BTEqualStrategyNumber,
-				 copy_board_value(node, defn));
+	for (int i = 0; i < node->column; i++)
+		init_key(&keys[i], node->index, i, BTEqualStrategyNumber,
+				 copy_board_value(node, defn, i));
 	init_key(&keys[node->column], node->index, node->column,
 			 upwards ? BTGreaterEqualStrategyNumber : BTLessEqualStrategyNumber,
 			 score->type->decode(score, &value));

@@ -77,14 +77,42 @@ add_cond(LbQuals *quals, List *cond, List *operands)
 	quals->operands = list_insert_nth(quals->operands, at, operands);
 }
 
-/* The clause on the board column.  A board is known by one of them. */
-static bool
-add_board(LbQuals *quals, const LbUse *use, Expr *clause, Expr *value)
+bool
+lb_add_board_qual(const LbDefinition *defn, LbQuals *quals, int place,
+				  Expr *clause, Expr *value)
 {
-	if (quals->board != NULL || use->cast)
+	List	   *all = NIL;
+
+	if (quals->boards[place] != NULL)
 		return false;
-	quals->board = clause;
-	quals->value = value;
+	quals->boards[place] = clause;
+	quals->values[place] = value;
+	for (int i = 0; i < defn->nboard && quals->boards[i] != NULL; i++)
+		all = lappend(all, quals->boards[i]);
+	if (list_length(all) == defn->nboard)
+		quals->board = make_ands_explicit(all);
+	return true;
+}
+
+int
+lb_count_values(const LbQuals *quals)
+{
+	int			n = 0;
+
+	while (n < LB_MAX_VALUE_COLUMNS && quals->values[n] != NULL)
+		n++;
+	return n;
+}
+
+/* A clause on a board column.  A board is known by one for each. */
+static bool
+add_board(const LbDefinition *defn, LbQuals *quals, const LbUse *use,
+		  Expr *clause, Expr *value)
+{
+	if (use->cast ||
+		!lb_add_board_qual(defn, quals, use->column - lb_nkey_columns(defn),
+						   clause, value))
+		return false;
 	quals->not_null = bms_add_member(quals->not_null, use->attno);
 	return true;
 }
@@ -109,7 +137,7 @@ add_op(const LbSource *source, const LbDefinition *defn, OpExpr *op,
 	if (defn->columns[use->column].role == LB_ROLE_BOARD)
 		return found.order.strategy == BTEqualStrategyNumber &&
 			lb_is_plain_equality(collation, use->type) &&
-			add_board(quals, use, (Expr *) found.clause, found.operand);
+			add_board(defn, quals, use, (Expr *) found.clause, found.operand);
 	if (!is_key_column(defn, use->column) || is_text_key(defn, use->column))
 		return false;
 	quals->clauses = lappend(quals->clauses, found.clause);
@@ -167,7 +195,7 @@ add_boolean(const LbSource *source, const LbDefinition *defn, Expr *clause,
 	if (!lb_find_use(source, defn, expr, &use) || use.type != BOOLOID)
 		return false;
 	if (defn->columns[use.column].role == LB_ROLE_BOARD)
-		return add_board(quals, &use, clause,
+		return add_board(defn, quals, &use, clause,
 						 (Expr *) makeBoolConst(value, false));
 	if (defn->columns[use.column].role != LB_ROLE_RANKED_IF || !value)
 		return false;
@@ -229,14 +257,14 @@ add_optional(const LbSource *source, const LbDefinition *defn,
 		!add_qual(source, defn, clause, NIL, &found) ||
 		found.unless != NULL ||
 		(!quals->policy &&
-		 lb_may_raise((Node *) list_make3(unless, found.value, found.operands), NULL)))
+		 lb_may_raise((Node *) list_make3(unless, found.values[0], found.operands), NULL)))
 		return false;
+
+	/* With several board columns, the rows would be of several boards. */
 	if (found.board != NULL)
 	{
-		if (quals->board != NULL)
+		if (!lb_add_board_qual(defn, quals, 0, (Expr *) whole, found.values[0]))
 			return false;
-		quals->board = (Expr *) whole;
-		quals->value = found.value;
 		quals->unless = unless;
 		return true;
 	}
@@ -369,8 +397,9 @@ lb_sort_quals(const LbSource *source, const LbDefinition *defn,
 	{
 		Expr	   *clause = (Expr *) lfirst(lc);
 		bool		policy = is_policy(source, lfirst(lc));
-		const Expr *board = quals->board;
+		Expr	   *boards[LB_MAX_VALUE_COLUMNS];
 
+		memcpy(boards, quals->boards, sizeof(boards));
 		if (IsA(clause, RestrictInfo))
 			clause = ((RestrictInfo *) clause)->clause;
 		if (lb_is_operand(source, (Node *) clause))
@@ -397,8 +426,9 @@ lb_sort_quals(const LbSource *source, const LbDefinition *defn,
 		quals->policy = policy;
 		if (add_qual(source, defn, clause, clauses, quals))
 		{
-			if (policy && (quals->board == board ||
-						   contain_leaked_vars((Node *) clause)))
+			if (policy &&
+				(memcmp(boards, quals->boards, sizeof(boards)) == 0 ||
+				 contain_leaked_vars((Node *) clause)))
 				return lb_miss(source, defn, LB_MISS_POLICIES);
 			continue;
 		}
@@ -456,21 +486,27 @@ static bool
 is_complete_now(const LbSource *source, LbDefinition *defn,
 				const LbQuals *quals)
 {
-	const Const *value = (const Const *) quals->value;
 	LbTarget	target = {.defn = defn,.value = {0, ""}};
 	const LbTarget *known = &target;
-	char		room[LB_VALUE_ROOM];
-	Datum		datum;
+	char		room[LB_ROW_ROOM];
+	Oid			types[LB_MAX_VALUE_COLUMNS];
+	Datum		values[LB_MAX_VALUE_COLUMNS];
 
-	if (defn->family &&
-		(value == NULL || !IsA(value, Const) || value->constisnull))
-		known = NULL;
-	else if (defn->family)
+	for (int i = 0; i < defn->nboard && known != NULL; i++)
 	{
-		datum = value->constvalue;
-		if (!lb_set_target_value(&target, value->consttype, &datum, room))
-			return true;
+		const Const *value = (const Const *) quals->values[i];
+
+		if (value == NULL || !IsA(value, Const) || value->constisnull)
+			known = NULL;
+		else
+		{
+			types[i] = value->consttype;
+			values[i] = value->constvalue;
+		}
 	}
+	if (defn->family && known != NULL &&
+		!lb_set_target_value(&target, types, values, room))
+		return true;
 	return lb_is_complete_now(defn, known) ||
 		miss_off_board(source, defn, quals, known);
 }

@@ -28,9 +28,11 @@ typedef struct LbQuals
 	int			nequal;			/* first columns of the key that equal an
 								 * operand each */
 	List	   *enclosed;		/* other clauses, whose rows conds enclose */
-	Expr	   *board;			/* the clause on the board column ... */
-	Expr	   *value;			/* ... and what it equals; or NULL */
-	Expr	   *unless;			/* that clause is optional: if this is true,
+	Expr	   *board;			/* the clauses on the board columns, or NULL
+								 * unless all have one */
+	Expr	   *boards[LB_MAX_VALUE_COLUMNS];	/* each of them ... */
+	Expr	   *values[LB_MAX_VALUE_COLUMNS];	/* ... and what it equals */
+	Expr	   *unless;			/* the clause is optional: if this is true,
 								 * rows of all boards satisfy it; or NULL */
 	bool		policy;			/* the clause that is being sorted is one of a
 								 * policy */
@@ -69,6 +71,16 @@ extern bool lb_quals_imply_board(const LbSource *source, LbDefinition *defn,
  * distinct scores are counted up to a score only.
  */
 extern bool lb_limits_score_only(const List *conds);
+
+/*
+ * Enter the clause on the board column at that place, and what it equals, or
+ * NULL.  Returns false if there is one.
+ */
+extern bool lb_add_board_qual(const LbDefinition *defn, LbQuals *quals,
+							  int place, Expr *clause, Expr *value);
+
+/* How many values of board columns the quals tell, the first ones. */
+extern int	lb_count_values(const LbQuals *quals);
 
 /*
  * Whether equal values of the board column have the same bytes, under a

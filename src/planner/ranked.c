@@ -231,8 +231,7 @@ make_private(LbRanked *match, const LbLookup *lookup)
 	private = lappend(private, lookup->range);
 	private = lappend(private, make_outputs(match));
 	private = lappend(private, lb_ranked_expr(match, (Node *) where));
-	return lappend(private, match->value == NULL ? NULL :
-				   lb_ranked_expr(match, (Node *) match->value));
+	return lappend(private, lb_ranked_expr(match, (Node *) match->values));
 }
 
 /*
@@ -244,7 +243,7 @@ make_exprs(const LbRanked *match, const LbLookup *lookup)
 {
 	List	   *all = lb_answer_exprs(&match->quals);
 	List	   *exprs = list_make5(NIL, NIL, NIL,
-								   list_nth(all, LB_EXPRS_VALUE),
+								   list_nth(all, LB_EXPRS_VALUES),
 								   list_nth(all, LB_EXPRS_ONE_TIME));
 
 	exprs = lappend(exprs, copyObject(match->quals.operands));

@@ -246,7 +246,7 @@ fetch_rows(RankedNode *node, const LbMemberList *members)
 
 		/* Without the row, index and table differ: only the child knows. */
 		if (!lb_fetch(&node->fetch, defn, lb_listed_member(members, i),
-					  a->board_value, node->found))
+					  a->board_values, node->found))
 			cause = LB_CAUSE_SNAPSHOT;
 		else if (!keep_row(node))
 			cause = LB_CAUSE_LIMIT;
@@ -309,7 +309,7 @@ find_key(RankedNode *node, LbDefinition *defn, LbRankedRow *row)
 {
 	int64		key[LB_MAX_KEY_WORDS];
 	LbValue		value;
-	char		room[LB_VALUE_ROOM];
+	char		room[LB_ROW_ROOM];
 	Size		size;
 
 	ExecStoreHeapTuple(row->tuple, node->kept, false);
@@ -597,7 +597,8 @@ begin_ranked(CustomScanState *css, EState *estate, int eflags)
 	const List *conds = list_nth(scan->custom_private, LB_RANKED_CONDS);
 	const List *keys = list_nth(scan->custom_private, LB_RANKED_KEYS);
 	List	   *joins = list_nth(scan->custom_exprs, LB_RANKED_JOINS);
-	Expr	   *value = list_nth(scan->custom_private, LB_RANKED_VALUE);
+	List	   *values = list_nth(scan->custom_private, LB_RANKED_VALUES);
+	ListCell   *lc;
 
 	lb_answer_begin(css, estate, eflags);
 	node->table = (Oid) linitial_int(table);
@@ -615,12 +616,12 @@ begin_ranked(CustomScanState *css, EState *estate, int eflags)
 	init_range(node, scan);
 	node->where = ExecInitQual(list_nth(scan->custom_private, LB_RANKED_WHERE),
 							   NULL);
-	node->by_row = value != NULL;
+	node->by_row = values != NIL;
 	if (node->by_row)
-	{
-		node->answer.value = ExecInitExpr(value, NULL);
-		node->answer.value_type = exprType((Node *) value);
-	}
+		node->answer.nvalues = 0;
+	foreach(lc, values)
+		lb_answer_add_value(&node->answer, lfirst(lc), exprType(lfirst(lc)),
+							NULL);
 	node->memory = AllocSetContextCreate(CurrentMemoryContext,
 										 "leaderboard ranked rows",
 										 ALLOCSET_DEFAULT_SIZES);

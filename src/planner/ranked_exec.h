@@ -69,8 +69,8 @@ enum
 	 */
 	LB_RANKED_OUTPUT,			/* target list: custom_scan_tlist */
 	LB_RANKED_WHERE,			/* the quals in the subquery */
-	LB_RANKED_VALUE				/* the board column, if no qual says which
-								 * board a row is of; or NULL */
+	LB_RANKED_VALUES			/* the board columns, if no quals say which
+								 * board a row is of; or NIL */
 };
 
 /* And of custom_exprs. */

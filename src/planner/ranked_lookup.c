@@ -143,16 +143,17 @@ take_info(const LbRanked *match, LbLookup *lookup, const IndexOptInfo *index,
 static bool
 take_board(const LbRanked *match, LbLookup *lookup, const IndexOptInfo *index)
 {
-	const OpExpr *op = (const OpExpr *) match->quals.board;
+	AttrNumber	attno = index->indexkeys[list_length(lookup->keys)];
+	int			place = attno == InvalidAttrNumber ? -1 :
+		lb_board_place(match->defn, attno);
+	const OpExpr *op = place < 0 ? NULL :
+		(const OpExpr *) match->quals.boards[place];
 	Equality	equality;
 
-	if (match->quals.value == NULL || !IsA(op, OpExpr) ||
-		lb_board_column(match->defn)->expression != NULL ||
-		index->indexkeys[list_length(lookup->keys)] !=
-		lb_board_column(match->defn)->attno)
+	if (op == NULL || match->quals.values[place] == NULL || !IsA(op, OpExpr))
 		return false;
 	equality.column = NULL;
-	equality.operand = (Node *) match->quals.value;
+	equality.operand = (Node *) match->quals.values[place];
 	equality.op = op->opno;
 	equality.collation = op->inputcollid;
 	equality.is_array = false;

@@ -53,33 +53,58 @@
  */
 
 /*
- * Whether a window has all rows of one board, whatever its order.  Without
- * partitions, the quals say which.
+ * The place among the board columns of one by which a window has partitions,
+ * or -1.
  */
-static bool
-is_one_board(LbRanked *match, const WindowClause *window)
+static int
+find_partition(const LbRanked *match, const SortGroupClause *group)
 {
 	const LbDefinition *defn = match->defn;
-	SortGroupClause *group;
-	TargetEntry *target;
+	TargetEntry *target = get_sortgroupclause_tle(unconstify(SortGroupClause *, group),
+												  match->query->targetList);
 	LbUse		use;
 	LbOrder		order;
+	Oid			collation = exprCollation((Node *) target->expr);
 
-	if (window->partitionClause == NIL)
-		return true;
-	if (!defn->family || list_length(window->partitionClause) != 1)
-		return false;
-	group = linitial(window->partitionClause);
-	target = get_sortgroupclause_tle(group, match->query->targetList);
 	if (!lb_find_use(&match->source, defn, (Node *) target->expr, &use) ||
-		use.attno != lb_column_number(defn, lb_nkey_columns(defn)) || use.cast ||
-		!lb_find_order(defn, &use, group->eqop, &order))
-		return false;
-	if (OidIsValid(exprCollation((Node *) target->expr)) &&
-		!get_collation_isdeterministic(exprCollation((Node *) target->expr)))
-		return false;
-	if (match->quals.board == NULL)
-		match->value = target->expr;
+		defn->columns[use.column].role != LB_ROLE_BOARD || use.cast ||
+		!lb_find_order(defn, &use, group->eqop, &order) ||
+		(OidIsValid(collation) && !get_collation_isdeterministic(collation)))
+		return -1;
+	return use.column - lb_nkey_columns(defn);
+}
+
+/*
+ * Whether a window has all rows of one board, or of several if *all_known is
+ * false, whatever its order.  The quals or the partitions say which.
+ */
+static bool
+is_one_board(LbRanked *match, const WindowClause *window, bool *all_known)
+{
+	const LbDefinition *defn = match->defn;
+	bool		known[LB_MAX_VALUE_COLUMNS];
+	ListCell   *lc;
+
+	*all_known = true;
+
+	for (int i = 0; i < defn->nboard; i++)
+		known[i] = match->quals.boards[i] != NULL;
+	foreach(lc, window->partitionClause)
+	{
+		int			place = find_partition(match, lfirst(lc));
+
+		if (place < 0)
+			return false;
+		known[place] = true;
+	}
+	for (int i = 0; i < defn->nboard; i++)
+		*all_known &= known[i];
+	if (match->quals.board != NULL || match->values != NIL || !*all_known)
+		return true;
+	for (int i = 0; i < defn->nboard; i++)
+		match->values = lappend(match->values,
+								lb_column_expr(&match->source, defn,
+											   lb_nkey_columns(defn) + i));
 	return true;
 }
 
@@ -183,6 +208,7 @@ add_func(LbRanked *match, WindowFunc *func)
 	LbRankKind	kind;
 	bool		reverse;
 	int			n = list_length(window->orderClause);
+	bool		known;
 
 	if (func->aggfilter != NULL || window->startOffset != NULL ||
 		window->endOffset != NULL || !find_kind(func, window, &kind))
@@ -190,11 +216,11 @@ add_func(LbRanked *match, WindowFunc *func)
 							LB_MISS_WINDOW_FUNCTION, func);
 	if (!lb_has_members(match->defn) && lb_counts_places(kind))
 		return lb_miss(&match->source, match->defn, LB_MISS_COUNTS);
-	if (window->partitionClause == NIL &&
-		match->defn->family != (match->quals.board != NULL))
+	if (!is_one_board(match, window, &known))
+		return lb_miss_expr(&match->source, match->defn, LB_MISS_WINDOW, func);
+	if (!known)
 		return lb_miss(&match->source, match->defn, LB_MISS_WHICH_BOARD);
-	if (!is_one_board(match, window) ||
-		!sorts_by_key(match, window, &reverse) ||
+	if (!sorts_by_key(match, window, &reverse) ||
 		!can_count(match->defn, kind, n))
 		return lb_miss_expr(&match->source, match->defn, LB_MISS_WINDOW, func);
 
@@ -423,6 +449,22 @@ find_run_conditions(LbRanked *match)
 #endif
 }
 
+/* The board columns as one expression, for EXPLAIN. */
+static Expr *
+row_of(List *columns)
+{
+	RowExpr    *row;
+
+	if (list_length(columns) == 1)
+		return linitial(columns);
+	row = makeNode(RowExpr);
+	row->args = columns;
+	row->row_typeid = RECORDOID;
+	row->row_format = COERCE_IMPLICIT_CAST;
+	row->location = -1;
+	return (Expr *) row;
+}
+
 /* Whether a board knows what the subquery computes of each row. */
 static bool
 match_board(LbRanked *match, LbDefinition *defn)
@@ -430,7 +472,7 @@ match_board(LbRanked *match, LbDefinition *defn)
 	match->defn = defn;
 	match->windows = match->funcs = NIL;
 	match->columns = match->outputs = match->run = NIL;
-	match->value = NULL;
+	match->values = NIL;
 	match->failed = false;
 	if (!lb_sort_quals(&match->source, defn,
 					   match->source.rel->baserestrictinfo, &match->quals,
@@ -446,8 +488,8 @@ match_board(LbRanked *match, LbDefinition *defn)
 		return false;
 
 	/* Each row is of a board, and says of which. */
-	if (match->value != NULL)
-		match->quals.board = match->value;
+	if (match->values != NIL)
+		match->quals.board = row_of(match->values);
 	return lb_quals_imply_board(&match->source, defn, &match->quals, false);
 }
 

@@ -27,8 +27,8 @@ typedef struct LbRanked
 	LbDefinition *defn;
 	bool		ready;			/* the board has an index now */
 	LbQuals		quals;			/* on the table */
-	Expr	   *value;			/* the board column, if no qual says which
-								 * board a row is of */
+	List	   *values;			/* the board columns, unless the quals say
+								 * which board the rows are of */
 	List	   *windows;		/* the window functions ... */
 	List	   *funcs;			/* ... and a list for each: see ranked_exec.h */
 	List	   *columns;		/* those of the subquery that are needed: Vars

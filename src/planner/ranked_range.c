@@ -268,7 +268,7 @@ begin_lookup(const LbRanked *match, LbLookup *lookup)
 	if (!lb_has_members(match->defn))
 		return lb_miss(&match->source, match->defn, LB_MISS_COUNTS);
 	lookup->index = lb_member_index(&match->source, match->defn);
-	return OidIsValid(lookup->index) && match->value == NULL;
+	return OidIsValid(lookup->index) && match->values == NIL;
 }
 
 static void

@@ -71,7 +71,7 @@ typedef struct ScanNode
 	int64		next;			/* member */
 	LbMemberList members;
 	LbDefinition defn;
-	Datum		board_value;
+	Datum		board_values[LB_MAX_VALUE_COLUMNS];
 } ScanNode;
 
 
@@ -90,10 +90,10 @@ keep_batch(ScanNode *node)
 	bool		byval;
 
 	lb_copy_defn(&node->defn, a->access.target.defn);
-	if (a->value != NULL)
+	for (int i = 0; i < a->nvalues; i++)
 	{
-		get_typlenbyval(lb_board_column(&node->defn)->oid, &len, &byval);
-		node->board_value = datumCopy(a->board_value, byval, len);
+		get_typlenbyval(lb_board_columns(&node->defn)[i].oid, &len, &byval);
+		node->board_values[i] = datumCopy(a->board_values[i], byval, len);
 	}
 	MemoryContextSwitchTo(old);
 	node->stretch.skip += node->members.n;
@@ -174,7 +174,7 @@ fetch_next(ScanNode *node, TupleTableSlot *slot)
 					   estate->es_snapshot);
 	found = lb_fetch(&node->fetch, &node->defn,
 					 lb_listed_member(&node->members, node->next),
-					 node->board_value, slot);
+					 node->board_values, slot);
 	MemoryContextSwitchTo(old);
 	node->next++;
 	return found;

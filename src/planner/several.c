@@ -4,8 +4,9 @@
  *	  Several boards of a family.
  *
  * Aggregates of rows WHERE country IN ('FR', 'DE') are made of those of the
- * two boards.  The values are the elements of an array, which is known when
- * the query runs: some may be the same, or null, which nothing equals.
+ * two boards.  Of several board columns one may have a list.  The values are
+ * the elements of an array, which is known when the query runs: some may be
+ * the same, or null, which nothing equals.
  *
  *-------------------------------------------------------------------------
  */
@@ -40,6 +41,7 @@ is_several(const LbSource *source, const LbDefinition *defn,
 		return false;
 	several->clause = (Expr *) clause;
 	several->attno = use.attno;
+	several->place = use.column - lb_nkey_columns(defn);
 	several->array = lsecond(clause->args);
 	several->type = order.operand;
 	return true;
@@ -119,27 +121,29 @@ was_found(const LbTarget *target, List **all)
 }
 
 int
-lb_list_several(LbTarget *target, Oid type, Datum array, char *room,
-				Datum *values)
+lb_list_several(LbTarget *target, const Oid *types, Datum *values, int place,
+				Datum array, char *room, Datum *elements)
 {
-	ArrayType  *elements = DatumGetArrayTypeP(array);
+	Datum		others[LB_MAX_VALUE_COLUMNS];
 	List	   *all = NIL;
 	int			n = 0;
-	ArrayIterator iterator = array_create_iterator(elements, 0, NULL);
-	Datum		element;
+	ArrayIterator iterator = array_create_iterator(DatumGetArrayTypeP(array),
+												   0, NULL);
 	bool		isnull;
 
-	while (array_iterate(iterator, &element, &isnull))
+	memcpy(others, values, target->defn->nboard * sizeof(Datum));
+	while (array_iterate(iterator, &others[place], &isnull))
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (isnull)
 			continue;
-		if (!lb_set_target_value(target, type, &element, room) ||
+		memcpy(values, others, target->defn->nboard * sizeof(Datum));
+		if (!lb_set_target_value(target, types, values, room) ||
 			was_found(target, &all))
 			continue;
 		if (n == LB_MAX_SEVERAL)
 			return -1;
-		values[n++] = element;
+		elements[n++] = others[place];
 	}
 	array_free_iterator(iterator);
 	return n;

@@ -19,7 +19,8 @@
 typedef struct LbSeveral
 {
 	Expr	   *clause;			/* or NULL: there is none */
-	AttrNumber	attno;			/* of the board column */
+	AttrNumber	attno;			/* of the board column ... */
+	int			place;			/* ... and its place among them */
 	Expr	   *array;
 	Oid			type;			/* what the operator takes its elements for */
 } LbSeveral;
@@ -36,13 +37,15 @@ extern void lb_find_several(const LbSource *source, const LbDefinition *defn,
 extern int	lb_estimate_several(const LbSeveral *several);
 
 /*
- * The different values of the board column among the elements of an array, of
- * this type.  values gets LB_MAX_SEVERAL elements at most, and room as for
- * lb_set_target_value().  Returns how many they are, or -1 if there are more.
- * Changes target, whose definition is known.  Uses memory of the current
- * context, and can be interrupted.
+ * The different values of the board column at a place among the elements of an
+ * array.  types, values and room are as for lb_set_target_value(), with the
+ * values of the other columns.  elements gets LB_MAX_SEVERAL of them at most.
+ * Returns how many they are, or -1 if there are more.  Changes target, whose
+ * definition is known, and values.  Uses memory of the current context, and
+ * can be interrupted.
  */
-extern int	lb_list_several(LbTarget *target, Oid type, Datum array,
-							char *room, Datum *values);
+extern int	lb_list_several(LbTarget *target, const Oid *types, Datum *values,
+							int place, Datum array, char *room,
+							Datum *elements);
 
 #endif							/* LB_SEVERAL_H */

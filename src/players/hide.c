@@ -285,6 +285,26 @@ lock_scores(const char *leaderboard, const Player *player)
 }
 
 /*
+ * A statement that locks a player's rows of a family, in the order of submits,
+ * which the column's collation need not be.
+ */
+static char *
+lock_text(const LbDefinition *defn)
+{
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "SELECT FROM %s WHERE %s OPERATOR(pg_catalog.=) $1 ORDER BY ",
+					 defn->from_name, lb_quoted(lb_member_column(defn)));
+	for (int i = 0; i < defn->nboard; i++)
+		appendStringInfo(&sql, "%sCAST(%s AS pg_catalog.text) COLLATE pg_catalog.\"C\"",
+						 i > 0 ? ", " : "",
+						 lb_quoted(&lb_board_columns(defn)[i]));
+	appendStringInfoString(&sql, " FOR NO KEY UPDATE");
+	return sql.data;
+}
+
+/*
  * Set ranked_if in a player's rows of a board; returns how many it has
  * changed.
  */
@@ -308,15 +328,8 @@ set_ranked(const char *board, Player *player, bool ranked, bool all)
 	member = lb_quoted(lb_member_column(defn));
 	column = lb_quoted(lb_ranked_if_column(defn));
 
-	/*
-	 * Lock rows in the order of submits, which the column's collation need
-	 * not be.
-	 */
 	if (defn->family)
-		lock = psprintf("SELECT FROM %s WHERE %s OPERATOR(pg_catalog.=) $1 "
-						"ORDER BY CAST(%s AS pg_catalog.text) COLLATE pg_catalog.\"C\" FOR NO KEY UPDATE",
-						defn->from_name, member,
-						lb_quoted(lb_board_column(defn)));
+		lock = lock_text(defn);
 	update = psprintf("UPDATE %s SET %s = $2 WHERE %s OPERATOR(pg_catalog.=) $1 "
 					  "AND (%s IS NULL OR %s OPERATOR(pg_catalog.<>) $2)",
 					  defn->from_name, column, member, column, column);

@@ -242,7 +242,7 @@ typedef struct LbMemberRows
 	LbCall	   *call;
 	bool		by_query;		/* of a partitioned table */
 	bool		any;			/* the board can have rows; else none is read */
-	Datum		board_value;
+	Datum		board_values[LB_MAX_VALUE_COLUMNS];
 	Relation	table;
 	TupleTableSlot *slot;
 	LbFetch		fetch;

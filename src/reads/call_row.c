@@ -49,25 +49,31 @@ member_values(const LbCall *call, Datum *values)
 }
 
 /*
- * The value of the board column on the call's board.  Returns false if no row
- * has it.
+ * The values of the board columns on the call's board.  Returns false if no
+ * row has them.
  */
 static bool
-board_value(const LbCall *call, Datum *value)
+find_board_values(const LbCall *call, Datum *values)
 {
 	const LbTarget *target = &call->access.target;
-	Oid			input;
-	Oid			param;
+	const LbDefinition *defn = target->defn;
 	char	   *name;
+	char	  **texts;
 
-	*value = (Datum) 0;
-	if (!target->defn->family)
+	if (!defn->family)
 		return true;
-	name = lb_value_to_name(target->defn, &target->value);
-	if (name == NULL)
+	name = lb_value_to_name(defn, &target->value);
+	texts = name == NULL ? NULL : lb_texts_of_name(defn, name);
+	if (texts == NULL)
 		return false;
-	getTypeInputInfo(lb_board_column(target->defn)->oid, &input, &param);
-	*value = OidInputFunctionCall(input, name, param, -1);
+	for (int i = 0; i < defn->nboard; i++)
+	{
+		Oid			input;
+		Oid			param;
+
+		getTypeInputInfo(lb_board_columns(defn)[i].oid, &input, &param);
+		values[i] = OidInputFunctionCall(input, texts[i], param, -1);
+	}
 	return true;
 }
 
@@ -83,7 +89,7 @@ lb_member_rows_begin(LbMemberRows *rows, LbCall *call)
 		return true;
 	if (defn->relkind != RELKIND_RELATION || !OidIsValid(defn->member_index))
 		return false;
-	rows->any = board_value(call, &rows->board_value);
+	rows->any = find_board_values(call, rows->board_values);
 	if (!rows->any)
 		return true;
 	rows->table = table_open(defn->source, NoLock);
@@ -128,7 +134,7 @@ lb_member_rows_read(LbMemberRows *rows, const Datum *member, int64 *key,
 {
 	const LbTarget *target = &rows->call->access.target;
 	LbValue		value;
-	char		room[LB_VALUE_ROOM];
+	char		room[LB_ROW_ROOM];
 
 	*found = false;
 	if (!rows->any)
@@ -136,7 +142,7 @@ lb_member_rows_read(LbMemberRows *rows, const Datum *member, int64 *key,
 	if (rows->by_query)
 		return query_row(rows, member, key, found);
 	switch (lb_fetch_values(&rows->fetch, target->defn, member,
-							rows->board_value, rows->slot))
+							rows->board_values, rows->slot))
 	{
 		case LB_FOUND:
 			break;

@@ -40,12 +40,12 @@
 #include "reads/fetch.h"
 #include "util/compat.h"
 
-/* Whether a column of an index is the member's, or the board column. */
+/* Whether a column of an index is the member's, or a board column. */
 static bool
 is_index_column(const LbDefinition *defn, AttrNumber attno)
 {
 	return lb_member_place(defn, attno) >= 0 ||
-		(defn->family && lb_board_column(defn)->attno == attno);
+		lb_board_place(defn, attno) >= 0;
 }
 
 
@@ -104,29 +104,26 @@ hash_value(const LbFetch *fetch, const LbColumn *column, Datum value)
  */
 static Place *
 place_of(const LbFetch *fetch, const LbDefinition *defn, const int64 *member,
-		 int nwords, Datum board_value, uint32 *hash)
+		 int nwords, const Datum *board_values, uint32 *hash)
 {
 	uint64		seed = RelationGetRelid(fetch->table);
 
-	if (defn->family)
-		seed |= (uint64) hash_value(fetch, lb_board_column(defn),
-									board_value) << 32;
+	for (int i = 0; i < defn->nboard; i++)
+		seed ^= (uint64) hash_value(fetch, &lb_board_columns(defn)[i],
+									board_values[i]) << (32 + i);
 	*hash = lb_hash_words(seed, member, nwords);
 	return &places[*hash % PLACES];
 }
 
 /* Whether a slot has the row of the member that is looked up. */
 static bool
-is_row_of(const LbFetch *fetch, const LbDefinition *defn, Datum board_value,
-		  TupleTableSlot *slot)
+is_row_of(const LbFetch *fetch, const LbDefinition *defn,
+		  const Datum *board_values, TupleTableSlot *slot)
 {
-	int			n = defn->nmember + (defn->family ? 1 : 0);
-
-	for (int i = 0; i < n; i++)
+	/* The board columns stand behind the member's. */
+	for (int i = 0; i < defn->nmember + defn->nboard; i++)
 	{
-		bool		is_member = i < defn->nmember;
-		const LbColumn *column = is_member ? &lb_member_columns(defn)[i] :
-			lb_board_column(defn);
+		const LbColumn *column = &lb_member_columns(defn)[i];
 		bool		byval;
 		int			len;
 		bool		isnull;
@@ -134,8 +131,8 @@ is_row_of(const LbFetch *fetch, const LbDefinition *defn, Datum board_value,
 
 		length_of(fetch, column, &byval, &len);
 		if (isnull ||
-			!datum_image_eq(value, is_member ? fetch->members[i] : board_value,
-							byval, len))
+			!datum_image_eq(value, i < defn->nmember ? fetch->members[i] :
+							board_values[i - defn->nmember], byval, len))
 			return false;
 	}
 	return true;
@@ -227,7 +224,7 @@ begin_scan(LbFetch *fetch, const LbDefinition *defn)
 	{
 		AttrNumber	attno = index->rd_index->indkey.values[i];
 
-		if (i > defn->nmember || attno == InvalidAttrNumber ||
+		if (i >= defn->nmember + defn->nboard || attno == InvalidAttrNumber ||
 			!is_index_column(defn, attno) ||
 			(defn->counts && !has_own_equality(index, i)))
 		{
@@ -235,6 +232,8 @@ begin_scan(LbFetch *fetch, const LbDefinition *defn)
 			return false;
 		}
 		fetch->columns[i] = lb_member_place(defn, attno);
+		if (fetch->columns[i] < 0)
+			fetch->columns[i] = defn->nmember + lb_board_place(defn, attno);
 		init_key(&fetch->keys[i], index, i);
 	}
 	fetch->scan = LB_INDEX_BEGINSCAN(fetch->table, index, fetch->snapshot,
@@ -254,7 +253,7 @@ may_see_two(void)
 
 /* Look the member up, and remember the place of its row. */
 static LbFound
-fetch_by_index(LbFetch *fetch, const LbDefinition *defn, Datum board_value,
+fetch_by_index(LbFetch *fetch, const LbDefinition *defn, const Datum *board_values,
 			   Place *place, TupleTableSlot *slot)
 {
 	ItemPointer tid;
@@ -262,8 +261,9 @@ fetch_by_index(LbFetch *fetch, const LbDefinition *defn, Datum board_value,
 	if (fetch->scan == NULL && !begin_scan(fetch, defn))
 		return LB_FOUND_UNSURE;
 	for (int i = 0; i < fetch->nkeys; i++)
-		fetch->keys[i].sk_argument = fetch->columns[i] < 0 ? board_value :
-			fetch->members[fetch->columns[i]];
+		fetch->keys[i].sk_argument = fetch->columns[i] < defn->nmember ?
+			fetch->members[fetch->columns[i]] :
+			board_values[fetch->columns[i] - defn->nmember];
 	index_rescan(fetch->scan, fetch->keys, fetch->nkeys, NULL, 0);
 	if (may_see_two())
 	{
@@ -351,7 +351,7 @@ set_members(LbFetch *fetch, const LbDefinition *defn, const int64 *member)
 
 /* Look up the row of the member whose values are set. */
 static LbFound
-fetch_member(LbFetch *fetch, const LbDefinition *defn, Datum board_value,
+fetch_member(LbFetch *fetch, const LbDefinition *defn, const Datum *board_values,
 			 Place *place, uint32 hash, TupleTableSlot *slot)
 {
 	LbFound		found;
@@ -359,10 +359,10 @@ fetch_member(LbFetch *fetch, const LbDefinition *defn, Datum board_value,
 	if (!may_see_two() && place->hash == hash &&
 		place->table == RelationGetRelid(fetch->table) &&
 		fetch_from(fetch, place, slot) &&
-		is_row_of(fetch, defn, board_value, slot))
+		is_row_of(fetch, defn, board_values, slot))
 		return LB_FOUND;
 	place->table = InvalidOid;
-	found = fetch_by_index(fetch, defn, board_value, place, slot);
+	found = fetch_by_index(fetch, defn, board_values, place, slot);
 	if (found == LB_FOUND)
 	{
 		place->table = RelationGetRelid(fetch->table);
@@ -373,21 +373,21 @@ fetch_member(LbFetch *fetch, const LbDefinition *defn, Datum board_value,
 
 bool
 lb_fetch(LbFetch *fetch, const LbDefinition *defn, const int64 *member,
-		 Datum board_value, TupleTableSlot *slot)
+		 const Datum *board_values, TupleTableSlot *slot)
 {
 	uint32		hash;
 	Place	   *place = place_of(fetch, defn, member,
 								 lb_member_length(&defn->shape, member),
-								 board_value, &hash);
+								 board_values, &hash);
 
 	Assert(!defn->shape.counts);
 	set_members(fetch, defn, member);
-	return fetch_member(fetch, defn, board_value, place, hash, slot) == LB_FOUND;
+	return fetch_member(fetch, defn, board_values, place, hash, slot) == LB_FOUND;
 }
 
 LbFound
 lb_fetch_values(LbFetch *fetch, const LbDefinition *defn, const Datum *member,
-				Datum board_value, TupleTableSlot *slot)
+				const Datum *board_values, TupleTableSlot *slot)
 {
 	int64		hashes[LB_MAX_MEMBER_COLUMNS];
 	uint32		hash;
@@ -398,6 +398,6 @@ lb_fetch_values(LbFetch *fetch, const LbDefinition *defn, const Datum *member,
 		hashes[i] = hash_value(fetch, &lb_member_columns(defn)[i], member[i]);
 		fetch->members[i] = member[i];
 	}
-	place = place_of(fetch, defn, hashes, defn->nmember, board_value, &hash);
-	return fetch_member(fetch, defn, board_value, place, hash, slot);
+	place = place_of(fetch, defn, hashes, defn->nmember, board_values, &hash);
+	return fetch_member(fetch, defn, board_values, place, hash, slot);
 }

@@ -30,9 +30,10 @@ typedef struct LbFetch
 	/* A scan of the index, once there is one. */
 	IndexScanDesc scan;
 	int			nkeys;
-	ScanKeyData keys[LB_MAX_MEMBER_COLUMNS + 1];
-	int			columns[LB_MAX_MEMBER_COLUMNS + 1]; /* of each: of the member,
-													 * or -1: the board's */
+	ScanKeyData keys[LB_MAX_MEMBER_COLUMNS + LB_MAX_VALUE_COLUMNS];
+
+	/* The columns of each: those of the member, then the board columns. */
+	int			columns[LB_MAX_MEMBER_COLUMNS + LB_MAX_VALUE_COLUMNS];
 } LbFetch;
 
 /*
@@ -46,13 +47,14 @@ extern void lb_fetch_begin(LbFetch *fetch, Relation table, Oid index,
 extern void lb_fetch_end(LbFetch *fetch);
 
 /*
- * Put the row of a member, words as a key has them, on a board of the column's
- * value into a slot of the table.  Returns false if the snapshot sees none, or
- * two, or if the index is not one on the member.  The caller holds no lock of
- * ours.  Can raise.  The current memory context lasts as long as the look-up.
+ * Put the row of a member, words as a key has them, on the board of these
+ * values of the board columns into a slot of the table.  Returns false if the
+ * snapshot sees none, or two, or if the index is not one on the member.  The
+ * caller holds no lock of ours.  Can raise.  The current memory context lasts
+ * as long as the look-up.
  */
 extern bool lb_fetch(LbFetch *fetch, const LbDefinition *defn,
-					 const int64 *member, Datum board_value,
+					 const int64 *member, const Datum *board_values,
 					 TupleTableSlot *slot);
 
 /* What lb_fetch_values() has found. */
@@ -68,7 +70,7 @@ typedef enum LbFound
  * look-up.
  */
 extern LbFound lb_fetch_values(LbFetch *fetch, const LbDefinition *defn,
-							   const Datum *member, Datum board_value,
+							   const Datum *member, const Datum *board_values,
 							   TupleTableSlot *slot);
 
 #endif							/* LB_FETCH_H */

@@ -534,7 +534,7 @@ get_plan(const LbDefinition *defn, const Statement *statement, bool shared,
 	for (int i = 0; i < statement->nkey; i++)
 		argtypes[nargs++] = statement->types[i];
 	if (defn->family)
-		argtypes[nargs++] = TEXTOID;
+		argtypes[nargs++] = defn->nboard > 1 ? TEXTARRAYOID : TEXTOID;
 
 	*text = lb_query_text(defn, args->query, statement->step, args->method,
 						  args->own_types);
@@ -592,6 +592,31 @@ set_param(ParamExternData *param, Oid type, Datum value, bool isnull)
 }
 
 /*
+ * The value of the board columns.  A text that a type does not print is no
+ * row's, and no row's board column equals null.
+ */
+static void
+set_board(ParamExternData *param, const LbDefinition *defn,
+		  const LbValue *value)
+{
+	Oid			type = defn->nboard > 1 ? TEXTARRAYOID : TEXTOID;
+	const char *name = value == NULL ? NULL : lb_value_to_name(defn, value);
+	char	  **texts = name == NULL ? NULL : lb_texts_of_name(defn, name);
+	Datum		columns[LB_MAX_VALUE_COLUMNS];
+
+	if (texts == NULL)
+	{
+		set_param(param, type, (Datum) 0, true);
+		return;
+	}
+	for (int i = 0; i < defn->nboard; i++)
+		columns[i] = CStringGetTextDatum(texts[i]);
+	set_param(param, type, defn->nboard == 1 ? columns[0] :
+			  PointerGetDatum(construct_array(columns, defn->nboard, TEXTOID,
+											  -1, false, TYPALIGN_INT)), false);
+}
+
+/*
  * The parameters and the board's value as the executor expects them, or NULL
  * if there are none.  They are marked constant, so that a plan can be made for
  * these values.
@@ -600,7 +625,6 @@ static ParamListInfo
 make_params(const LbDefinition *defn, const Statement *statement)
 {
 	const LbQueryArgs *args = statement->args;
-	const LbValue *value = args->value;
 	Oid			types[LB_MAX_PARAMS];
 	int			n = lb_query_params(defn, args->query, args->own_types,
 									types);
@@ -617,17 +641,6 @@ make_params(const LbDefinition *defn, const Statement *statement)
 		set_param(&params->params[n + i], statement->types[i],
 				  statement->key[i], false);
 	if (defn->family)
-	{
-		/*
-		 * A text that the type does not print is no row's, and no row's board
-		 * column equals null.
-		 */
-		const char *name = value == NULL ? NULL :
-			lb_value_to_name(defn, value);
-
-		set_param(&params->params[n + nkey], TEXTOID,
-				  name == NULL ? (Datum) 0 : CStringGetTextDatum(name),
-				  name == NULL);
-	}
+		set_board(&params->params[n + nkey], defn, args->value);
 	return params;
 }

@@ -129,29 +129,28 @@ append_not_null(LbText *t, const char *alias, const LbColumn *column)
 	appendStringInfoString(&t->buf, " IS NOT NULL");
 }
 
-/* AND the row is of the board whose value is the last parameter. */
+/* AND a board column has the value of that text. */
 static void
-append_board(LbText *t, const char *alias)
+append_board_column(LbText *t, const char *alias, const LbColumn *column,
+					const char *param)
 {
 	const LbDefinition *defn = t->defn;
-	const LbColumn *column = lb_board_column(defn);
-	int			n = t->nparams + 1;
 	Oid			collation;
 
-	if (!lb_has_text_boards(defn))
+	if (column->type == NULL || !column->type->is_text)
 	{
 		const char *type = lb_sql_type(column);
 
 		/* A domain over an enum has no operators of its own. */
 		appendStringInfoString(&t->buf, " AND CAST(");
 		append_column(t, alias, column);
-		appendStringInfo(&t->buf, " AS %s) OPERATOR(pg_catalog.=) CAST($%d AS %s)",
-						 type, n, type);
+		appendStringInfo(&t->buf, " AS %s) OPERATOR(pg_catalog.=) CAST(%s AS %s)",
+						 type, param, type);
 		return;
 	}
 	appendStringInfoString(&t->buf, " AND ");
 	append_column(t, alias, column);
-	appendStringInfo(&t->buf, " OPERATOR(pg_catalog.=) $%d", n);
+	appendStringInfo(&t->buf, " OPERATOR(pg_catalog.=) %s", param);
 
 	/*
 	 * Boards differ where their names differ in any byte.  Not every
@@ -161,8 +160,24 @@ append_board(LbText *t, const char *alias)
 		return;
 	column_facts(defn, column->attno, NULL, &collation);
 	if (OidIsValid(collation) && !get_collation_isdeterministic(collation))
-		appendStringInfo(&t->buf, " AND %s.%s COLLATE pg_catalog.\"C\" OPERATOR(pg_catalog.=) $%d",
-						 alias, lb_quoted(column), n);
+		appendStringInfo(&t->buf, " AND %s.%s COLLATE pg_catalog.\"C\" OPERATOR(pg_catalog.=) %s",
+						 alias, lb_quoted(column), param);
+}
+
+/*
+ * AND the row is of the board whose value is the last parameter: a text, or an
+ * array of those of several board columns.
+ */
+static void
+append_board(LbText *t, const char *alias)
+{
+	const LbDefinition *defn = t->defn;
+	int			n = t->nparams + 1;
+
+	for (int i = 0; i < defn->nboard; i++)
+		append_board_column(t, alias, &lb_board_columns(defn)[i],
+							defn->nboard == 1 ? psprintf("$%d", n) :
+							psprintf("($%d)[%d]", n, i + 1));
 }
 
 void

@@ -98,6 +98,12 @@ check_submitted(LbDefinition *defn, const char *name, bool family)
 				 errhint("Write to the table with SQL.")));
 	require_integer_score(defn);
 	(void) lb_require_player_type(defn);
+	if (defn->nboard > 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("family \"%s\" cannot take submitted scores", defn->name),
+				 errdetail("It has several board columns; scores are submitted to windows."),
+				 errhint("Write to the table with SQL.")));
 	if (family && !lb_has_text_boards(defn))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),

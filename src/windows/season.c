@@ -93,6 +93,12 @@ refuse_board(const LbDefinition *defn)
 				 errmsg("board \"%s\" has no seasons", defn->name),
 				 errdetail("It is made of expressions, and the end of a season sets columns."),
 				 errhint("Close seasons of a board on columns.")));
+	if (defn->nboard > 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("family \"%s\" has no seasons", defn->name),
+				 errdetail("It has several board columns."),
+				 errhint("Close seasons of a family with one board column.")));
 	if (!lb_has_members(defn))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

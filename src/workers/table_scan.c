@@ -131,7 +131,7 @@ lb_scan_rows(LbScan *s, LbDefinition *defn, Relation rel, TableScanDesc scan)
 	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
 	{
 		LbValue		value;
-		char		room[LB_VALUE_ROOM];
+		char		room[LB_ROW_ROOM];
 		LbRowState	state;
 
 		if (++s->nrows % POLL_ROWS == 0)
