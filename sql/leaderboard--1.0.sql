@@ -121,7 +121,7 @@ COMMENT ON COLUMN @extschema@.lb_board.member IS
 COMMENT ON COLUMN @extschema@.lb_board.rank_by IS
 'ORDER BY list of columns and expressions; the first is the score, the others break ties';
 COMMENT ON COLUMN @extschema@.lb_board.board_column IS
-'column or expression with one board for each of its values; null for a single board';
+'list of the columns and expressions with one board for each row of their values; null for a single board';
 COMMENT ON COLUMN @extschema@.lb_board.method IS
 'how ties on the score are ranked: row_number, rank or dense_rank';
 COMMENT ON COLUMN @extschema@.lb_board.ranked_if IS

@@ -214,7 +214,7 @@ static const char *const misfits[LB_NROLES] = {
 	[LB_ROLE_SCORE] = "a rank_by column is missing or of another type",
 	[LB_ROLE_TIE] = "a rank_by column is missing or of another type",
 	[LB_ROLE_MEMBER] = "the member column is missing or of another type",
-	[LB_ROLE_BOARD] = "the board column is missing or of another type",
+	[LB_ROLE_BOARD] = "a board column is missing or of another type",
 	[LB_ROLE_RANKED_IF] = "the ranked_if column is missing or of another type"
 };
 

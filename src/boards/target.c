@@ -212,14 +212,23 @@ lb_find_target(const char *name, int len, LbTarget *target)
 }
 
 void
+lb_require_one_board(const LbTarget *target)
+{
+	const LbDefinition *defn = target->defn;
+
+	if (defn->family && !target->has_value)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is a family of boards", defn->name),
+				 errhint("Name one of its boards, as in \"%s:%s\".", defn->name,
+						 defn->nboard > 1 ? "(value,value)" : "value")));
+}
+
+void
 lb_find_one_board(const char *board, LbTarget *target)
 {
 	lb_find_target(board, strlen(board), target);
-	if (target->defn->family && !target->has_value)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is a family of boards", board),
-				 errhint("Name one of its boards, as in \"%s:value\".", board)));
+	lb_require_one_board(target);
 }
 
 LbDefinition *

@@ -66,6 +66,9 @@ extern void lb_find_target(const char *name, int len, LbTarget *target);
  */
 extern bool lb_look_up_name(const char *name, int len, LbTarget *target);
 
+/* Raise 42809 if the name is a whole family's. */
+extern void lb_require_one_board(const LbTarget *target);
+
 /* As lb_find_target(); raises 42809 if the name is a whole family's. */
 extern void lb_find_one_board(const char *board, LbTarget *target);
 

@@ -98,7 +98,7 @@ const LbMissText lb_miss_texts[LB_NMISSES] = {
 	},
 	[LB_MISS_CONDITION] = {
 		"the board does not answer the condition %s",
-		"It answers <, <=, =, >= and > of the columns of its order, and = of the board_column of a family."
+		"It answers <, <=, =, >= and > of the columns of its order, and = of the board columns of a family."
 	},
 	[LB_MISS_RANGE] = {
 		"the conditions are not one range of the board's order",
@@ -130,7 +130,7 @@ const LbMissText lb_miss_texts[LB_NMISSES] = {
 	},
 	[LB_MISS_WINDOW] = {
 		"the window of %s does not have the rows of a board in its order",
-		"ORDER BY the first columns of the board's order, in its directions or all reversed, and PARTITION BY nothing but the board column of a family."
+		"ORDER BY the first columns of the board's order, in its directions or all reversed, and PARTITION BY nothing but the board columns of a family."
 	},
 	[LB_MISS_ORDER] = {
 		"ORDER BY does not have the first columns of the board's order, in its directions or all reversed",
@@ -190,7 +190,7 @@ const LbMissText lb_miss_texts[LB_NMISSES] = {
 	},
 	[LB_MISS_POLICIES] = {
 		"policies of row-level security hide rows from the role",
-		"The board also has these rows. Policies that compare the board_column of a family by = leave it usable."
+		"The board also has these rows. Policies that compare the board columns of a family by = leave it usable."
 	},
 	[LB_MISS_OFFLINE] = {
 		"the board is offline: %s",

@@ -502,6 +502,15 @@ order_of(const LbDefinition *defn)
 	return buf.data;
 }
 
+/* The board columns of a family, as one side of an equality. */
+static const char *
+columns_of(const LbDefinition *defn)
+{
+	char	   *list = lb_format_member(lb_board_columns(defn), defn->nboard);
+
+	return defn->nboard > 1 ? psprintf("(%s)", list) : list;
+}
+
 static const char *
 detail_of(const LbMissReport *report)
 {
@@ -514,8 +523,7 @@ detail_of(const LbMissReport *report)
 		case LB_MISS_ORDER:
 			return order_of(missed->defn);
 		case LB_MISS_WHICH_BOARD:
-			return lb_format_member(lb_board_columns(missed->defn),
-									missed->defn->nboard);
+			return columns_of(missed->defn);
 		default:
 			return missed->detail == NULL ? "" : missed->detail;
 	}

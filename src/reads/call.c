@@ -94,12 +94,7 @@ find_board(LbCall *call, const char *name, int len)
 
 	lb_find_target(name, len, target);
 	defn = target->defn;
-	if (defn->family && !target->has_value)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is a family of boards", defn->name),
-				 errhint("Name one of its boards, as in \"%s:value\".",
-						 defn->name)));
+	lb_require_one_board(target);
 	lb_require_fit(defn);
 	if (unlikely(defn->nmember == 0))
 		check_member(call->function, defn);
