@@ -127,6 +127,41 @@ SELECT lb_drop_board('geo'), lb_drop_board('one');
 SELECT * FROM lbt.plan($$SELECT player_id, score FROM geo WHERE country = 'FR' AND level = 1 ORDER BY score DESC, player_id LIMIT 3 OFFSET 5000$$);
 SELECT lbt.result($$SELECT player_id, score FROM geo WHERE country = 'FR' AND level = 1 ORDER BY score DESC, player_id LIMIT 3 OFFSET 5000$$);
 
+-- Some of the columns alone: a sum of the boards, unless nulls or long texts can be in others.
+CREATE TABLE lands (player_id bigint PRIMARY KEY, country text NOT NULL, level integer NOT NULL, live boolean NOT NULL, day date, score bigint NOT NULL);
+INSERT INTO lands SELECT i, (ARRAY['FR', 'DE', 'a,b', 'q"x\y'])[1 + i % 4], i % 10, i % 3 = 0, date '0001-01-01 BC' + i % 2, i % 100 FROM generate_series(1, 600) AS i;
+SELECT lb_create_board('lands', 'lands', board_column => 'live, country, level'), lb_create_board('days', 'lands', board_column => 'day, level');
+SELECT lb_wait_ready();
+ANALYZE lands;
+SELECT * FROM lbt.plan($$SELECT count(*), max(score), min(score) FROM lands WHERE country = 'a,b' AND score > 10$$, 'ANALYZE');
+SELECT lbt.result($$SELECT count(*), max(score), min(score) FROM lands WHERE country = 'a,b' AND score > 10$$);
+SELECT lbt.result($$SELECT count(*), max(score), min(score) FROM lands WHERE live AND country = 'q"x\y'$$),
+	lbt.result($$SELECT count(*), max(score) FROM lands WHERE country = 'XX'$$),
+	lbt.result($$SELECT count(*), max(score) FROM lands WHERE country = NULL::text$$);
+SELECT q, lbt.nodes('SELECT ' || q) AS nodes, lbt.result('SELECT ' || q) FROM unnest(ARRAY[
+	'count(*) FROM lands WHERE country = ''FR'' AND level = 3',
+	'count(*) FROM lands WHERE live AND level = 3',
+	'count(*) FROM lands WHERE live',
+	'count(*) FROM lands WHERE country = ''FR'' AND level IN (3, 4)',
+	'count(DISTINCT score) FROM lands WHERE country = ''FR''',
+	'count(*) FROM lands WHERE day = ''0001-01-01 BC''',
+	'count(*) FROM lands WHERE level = 3',
+	'count(*) FROM lands WHERE level = 3 AND day IS NOT NULL',
+	'count(*) FILTER (WHERE score > 50), count(*) FROM lands WHERE level = 3 AND day IS NOT NULL',
+	'count(*) FILTER (WHERE day = ''0001-01-01 BC''), count(*) FROM lands WHERE level = 3 AND day IS NOT NULL',
+	'count(*) FROM (SELECT * FROM lands WHERE level = 3 AND day IS NOT NULL LIMIT 5) AS l']) AS q;
+-- Boards that the transaction has made and emptied; one that is older than a change; more of them than one query reads.
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+INSERT INTO lands VALUES (1001, 'FR', 77, true, '2026-11-28', 1000);
+DELETE FROM lands WHERE country = 'FR' AND level = 4;
+SELECT lbt.result($$SELECT count(*), max(score), min(score) FROM lands WHERE country = 'FR'$$);
+COMMIT;
+SELECT lbt.result($$SELECT count(*), max(score), min(score) FROM lands WHERE country = 'FR'$$);
+INSERT INTO lands SELECT i, 'FR', i, true, NULL, 5 FROM generate_series(2001, 2100) AS i;
+SELECT lbt.result($$SELECT count(*), max(score), min(score) FROM lands WHERE country = 'FR'$$);
+SELECT * FROM lbt.plan($$SELECT count(*) FROM lands WHERE country = 'FR'$$, 'ANALYZE');
+SELECT * FROM lb_verify();
+
 -- A key that has some of them, or all.
 CREATE TABLE scores (player_id bigint, country text, level integer NOT NULL, score bigint NOT NULL, shown boolean DEFAULT true, UNIQUE (level, player_id, country));
 INSERT INTO scores SELECT i, (ARRAY['FR', 'DE'])[1 + c], l, i * (7 + c + l) % 40 FROM generate_series(1, 60) AS i, generate_series(0, 1) AS c, generate_series(0, 2) AS l;
@@ -159,7 +194,7 @@ SELECT length(country), lb_rank(99, 'scores:' || ROW(country, level)::text), lb_
 SELECT lbt.result($$SELECT count(*) FROM scores WHERE shown AND country = repeat('x', 1025) AND level = 1 AND player_id IS NOT NULL$$);
 SELECT lbt.result($$SELECT count(*) FROM scores WHERE shown AND country = repeat('"', 600) AND level = 1 AND player_id IS NOT NULL$$);
 SELECT * FROM lb_verify();
-DROP TABLE scores, geo;
+DROP TABLE scores, geo, lands;
 DROP TYPE mood;
 DROP FUNCTION geo_differences, named;
 RESET DateStyle;

@@ -139,3 +139,36 @@ lb_make_row_text(const LbValue *columns, int n)
 		len, room
 	};
 }
+
+/* The end of the column that begins at p. */
+static const char *
+skip_column(const char *p, const char *end)
+{
+	bool		quoted = false;
+
+	for (; p < end && (quoted || *p != ','); p++)
+	{
+		if (*p == '"')
+			quoted = !quoted;
+	}
+	return p;
+}
+
+bool
+lb_row_text_has(const LbValue *row, const LbValue *texts, int n)
+{
+	const char *p = row->data + 1;
+	const char *end = row->data + row->len - 1;
+
+	for (int i = 0; i < n; i++)
+	{
+		const char *next = skip_column(p, end);
+
+		if (texts[i].data != NULL &&
+			(texts[i].len != next - p ||
+			 memcmp(texts[i].data, p, texts[i].len) != 0))
+			return false;
+		p = Min(next + 1, end);
+	}
+	return true;
+}

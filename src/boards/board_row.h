@@ -26,4 +26,10 @@ extern LbValue lb_make_row_text(const LbValue *columns, int n);
  */
 extern bool lb_read_row_text(const LbValue *row, LbValue *columns, int n);
 
+/*
+ * Whether a row has these texts of n columns, as rows have them; data is NULL
+ * for a column that may have any.  Does not raise or allocate.
+ */
+extern bool lb_row_text_has(const LbValue *row, const LbValue *texts, int n);
+
 #endif							/* LB_BOARD_ROW_H */

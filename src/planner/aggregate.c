@@ -256,8 +256,8 @@ adds_up(const Aggref *agg)
 static bool
 add_kind(Match *match, const Aggref *agg)
 {
-	if (match->several.clause != NULL && !adds_up(agg))
-		return false;
+	if (match->quals.open != 0 && !adds_up(agg))
+		return lb_miss(match->source, match->defn, LB_MISS_WHICH_BOARD);
 	if (AGGKIND_IS_ORDERED_SET(agg->aggkind))
 		return add_ordered(match, agg);
 	if (agg->aggfnoid == F_COUNT_)
@@ -288,7 +288,8 @@ raise_nothing(const List *operands)
 
 /*
  * lb_sort_quals().  The clause for several boards takes the place of the one
- * that says which board it is.
+ * that says which board it is.  Without one for each board column, the rows
+ * can be of all boards with the values that are known.
  */
 static bool
 sort_quals(const Match *match, List *clauses, LbQuals *quals)
@@ -298,7 +299,11 @@ sort_quals(const Match *match, List *clauses, LbQuals *quals)
 	if (!lb_sort_quals(match->source, match->defn, clauses, quals, NULL))
 		return false;
 	if (several->clause == NULL)
-		return true;
+		return quals->board != NULL || match->source->secured ||
+			match->defn->nboard < 2 ||
+			lb_open_board_columns(match->source, match->defn, quals) ||
+			lb_miss(match->source, match->defn, LB_MISS_WHICH_BOARD);
+	quals->open = 1 << several->place;
 	if (!lb_add_board_qual(match->defn, quals, several->place, several->clause,
 						   (Expr *) makeNullConst(several->type, -1, InvalidOid)))
 		return false;
@@ -343,6 +348,11 @@ add_aggref(Match *match, const Aggref *agg)
 							  match->score_null && !match->rows->limited))
 		return false;
 	match->quals.complete |= match->both.complete;
+
+	/* Boards that have only rows off the board are not looked for. */
+	if (match->quals.complete && match->quals.open != 0 &&
+		match->several.clause == NULL)
+		return lb_miss(source, match->defn, LB_MISS_WHICH_BOARD);
 	return (!match->distinct || lb_limits_score_only(match->both.conds)) ||
 		lb_miss(source, match->defn, LB_MISS_DISTINCT_SCORES);
 }
@@ -360,7 +370,7 @@ match_board(Match *match, const LbAggRows *rows, LbDefinition *defn)
 	lb_find_several(match->source, defn, rows->clauses, &match->several,
 					&match->clauses);
 	if (!sort_quals(match, match->clauses, &match->quals) ||
-		(match->several.clause != NULL && rows->limited))
+		(match->quals.open != 0 && rows->limited))
 		return false;
 	foreach(lc, rows->aggrefs)
 	{
@@ -428,7 +438,7 @@ set_cost(const LbSource *source, const Match *match, CustomPath *path,
 		 const Path *child)
 {
 	double		members = Max(source->rel->tuples, 1.0);
-	int			boards = match->several.clause == NULL ? 1 :
+	int			boards = match->quals.open == 0 ? 1 :
 		lb_estimate_several(&match->several);
 	double		descents = (2.0 + 2 * list_length(match->aggs)) * boards;
 	QualCost	operands;
@@ -449,8 +459,8 @@ make_private(const Match *match)
 	const LbAggRows *rows = match->rows;
 	List	   *private = lb_answer_private(match->defn, &match->quals);
 
-	private = lappend(private, match->several.clause == NULL ? NIL :
-					  list_make1_int(match->several.place));
+	private = lappend(private, match->quals.open == 0 ? NIL :
+					  list_make1_int(match->quals.open));
 	private = lappend(private, match->quals.conds);
 	private = lappend(private, match->aggs);
 	private = lappend(private, match->filters);

@@ -30,9 +30,13 @@
 #include "boards/live.h"
 #include "planner/aggregate_exec.h"
 #include "planner/answer.h"
+#include "planner/open_boards.h"
 #include "planner/page_limit.h"
 #include "planner/range.h"
 #include "planner/several.h"
+
+/* Of a family with more boards, a walk would hold its locks for too long. */
+#define MAX_OPEN 10000
 
 /* An aggregate of the node. */
 typedef struct Asked
@@ -405,58 +409,165 @@ add_results(AggNode *node, const LbDefinition *defn)
 	}
 }
 
-/* Answer from the indexes of several boards.  Likewise. */
+/*
+ * The further boards of a scan are one read with the first.
+ */
 static bool
-answer_several(AggNode *node)
+answer_next(AggNode *node, bool first)
+{
+	LbAnswer   *a = &node->answer;
+
+	CHECK_FOR_INTERRUPTS();
+	if (!first)
+	{
+		a->by_index--;
+		a->same_read = true;
+	}
+	return answer_board(node);
+}
+
+/* Answer from the indexes of boards whose values are in an array. */
+static bool
+answer_array(AggNode *node)
 {
 	LbAnswer   *a = &node->answer;
 	LbTarget   *target = &a->access.target;
-	Datum		values[LB_MAX_SEVERAL];
-	Datum		board_values[LB_MAX_VALUE_COLUMNS];
+	Datum		elements[LB_MAX_SEVERAL];
+	Datum		values[LB_MAX_VALUE_COLUMNS];
+	int			place = 0;
 	bool		isnull;
 	Datum		array = ExecEvalExpr(node->values, a->css.ss.ps.ps_ExprContext,
 									 &isnull);
 	int			n;
 
-	memcpy(board_values, a->board_values, sizeof(board_values));
+	while ((a->open & 1 << place) == 0)
+		place++;
+	memcpy(values, a->board_values, sizeof(values));
 	n = isnull ? 0 :
-		lb_list_several(target, a->value_types, board_values, a->open, array,
-						a->room, values);
+		lb_list_several(target, a->value_types, values, place, array, a->room,
+						elements);
 	if (n < 0)
 	{
 		lb_answer_refuse(a, LB_CAUSE_LIMIT);
 		return false;
 	}
+	for (int i = 0; i < n; i++)
+	{
+		memcpy(values, a->board_values, sizeof(values));
+		values[place] = elements[i];
+		(void) lb_set_target_value(target, a->value_types, values, a->room);
+		if (!answer_next(node, i == 0))
+			return false;
+		add_results(node, target->defn);
+	}
+	if (n == 0)
+		lb_answer_empty(a);
+	return true;
+}
+
+/* A value that no board of several board columns has. */
+static void
+set_no_board(LbTarget *target, int stripe)
+{
+	target->has_value = true;
+	target->value.len = 0;
+	target->value.data = "";
+	target->hash = 0;
+	target->stripe = stripe;
+}
+
+/*
+ * Find the boards of the columns that are known.  A board that is not there
+ * has no rows if a reader of it has access to the stripe.  Returns false if
+ * the child must be run.
+ */
+static bool
+find_open_boards(AggNode *node, LbOpenBoards *boards)
+{
+	LbAnswer   *a = &node->answer;
+	LbTarget   *target = &a->access.target;
+
+	for (int s = 0; s < LB_STRIPES; s++)
+	{
+		LbStripe   *stripe;
+
+		CHECK_FOR_INTERRUPTS();
+		set_no_board(target, s);
+		if (s > 0)
+		{
+			a->by_index--;
+			a->same_read = true;
+		}
+		if (!lb_answer_lock(a, node->distinct))
+			return false;
+		stripe = &a->access.shared->stripes[s];
+		if (stripe->boards.entries > MAX_OPEN / LB_STRIPES)
+			boards->many = true;
+		else
+			lb_open_boards_of_stripe(boards, stripe);
+		if (boards->many)
+		{
+			lb_answer_refuse_locked(a, LB_CAUSE_LIMIT);
+			return false;
+		}
+		lb_answer_unlock(a);
+	}
+	lb_open_boards_of_xact(boards, target->defn);
+	if (boards->many)
+		lb_answer_retract(a, LB_CAUSE_LIMIT);
+	return !boards->many;
+}
+
+/* Answer from the indexes of all boards with the values that are known. */
+static bool
+answer_open(AggNode *node)
+{
+	LbAnswer   *a = &node->answer;
+	LbTarget   *target = &a->access.target;
+	LbOpenBoards boards;
+	bool		too_long;
+
+	if (!lb_open_boards_begin(&boards, target, a->value_types, a->board_values,
+							  a->open, &too_long))
+	{
+		lb_answer_empty(a);
+		return true;
+	}
+	if (too_long)
+	{
+		lb_answer_refuse(a, LB_CAUSE_LIMIT);
+		return false;
+	}
+	if (!find_open_boards(node, &boards))
+		return false;
+	for (int i = 0; i < boards.n; i++)
+	{
+		target->value = boards.values[i];
+		target->hash = lb_value_hash(&target->value);
+		target->stripe = lb_value_stripe(true, target->hash);
+		if (!answer_next(node, false))
+			return false;
+		add_results(node, target->defn);
+	}
+	return true;
+}
+
+/* Answer from the indexes of several boards.  Likewise. */
+static bool
+answer_several(AggNode *node)
+{
 	for (int i = 0; i < node->naggs; i++)
 	{
 		node->aggs[i].total = 0;
 		node->aggs[i].total_isnull = node->aggs[i].is_score;
 	}
-	for (int i = 0; i < n; i++)
-	{
-		CHECK_FOR_INTERRUPTS();
-
-		/* They are one read. */
-		if (i > 0)
-		{
-			a->by_index--;
-			a->same_read = true;
-		}
-		memcpy(board_values, a->board_values, sizeof(board_values));
-		board_values[a->open] = values[i];
-		(void) lb_set_target_value(target, a->value_types, board_values,
-								   a->room);
-		if (!answer_board(node))
-			return false;
-		add_results(node, target->defn);
-	}
+	if (!(node->values == NULL ? answer_open(node) : answer_array(node)))
+		return false;
 	for (int i = 0; i < node->naggs; i++)
 	{
 		node->aggs[i].number = node->aggs[i].total;
 		node->aggs[i].isnull = node->aggs[i].total_isnull;
 	}
-	if (n == 0)
-		lb_answer_empty(a);
 	return true;
 }
 
@@ -484,7 +595,7 @@ answer(AggNode *node)
 		lb_answer_empty(a);
 		return defn;
 	}
-	if (!(node->values == NULL ? answer_board(node) : answer_several(node)))
+	if (!(a->open == 0 ? answer_board(node) : answer_several(node)))
 		return NULL;
 	return a->access.target.defn;
 }
@@ -577,6 +688,7 @@ begin_aggregate(CustomScanState *css, EState *estate, int eflags)
 	CustomScan *scan = (CustomScan *) css->ss.ps.plan;
 	const List *conds = list_nth(scan->custom_private, LB_AGG_CONDS);
 	const List *aggs = list_nth(scan->custom_private, LB_AGG_AGGS);
+	const List *several = list_nth(scan->custom_private, LB_AGG_SEVERAL);
 	const List *values = list_nth(scan->custom_exprs, LB_AGG_VALUES);
 	const List *operands = list_nth(scan->custom_exprs, LB_AGG_AGG_OPERANDS);
 	const List *filters = list_nth(scan->custom_private, LB_AGG_FILTERS);
@@ -587,12 +699,10 @@ begin_aggregate(CustomScanState *css, EState *estate, int eflags)
 	lb_check_functions(list_nth(scan->custom_private, LB_AGG_QUALS));
 	lb_limit_begin(&node->limit, &node->answer, LB_AGG_LIMIT);
 	node->limited = list_nth(scan->custom_private, LB_AGG_LIMITED) != NIL;
+	if (several != NIL)
+		node->answer.open = linitial_int(several);
 	if (values != NIL)
-	{
 		node->values = ExecInitExpr(linitial(values), &css->ss.ps);
-		node->answer.open =
-			linitial_int(list_nth(scan->custom_private, LB_AGG_SEVERAL));
-	}
 	node->nconds = list_length(conds);
 	node->conds = lb_init_conds(conds, list_nth(scan->custom_exprs, LB_AGG_COND_OPERANDS),
 								&css->ss.ps);

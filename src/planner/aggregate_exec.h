@@ -46,9 +46,8 @@ enum
  */
 enum
 {
-	LB_AGG_SEVERAL = LB_PRIVATE_FIRST,	/* in custom_private: the place of the
-										 * board column by whose values there
-										 * are several boards, or NIL */
+	LB_AGG_SEVERAL = LB_PRIVATE_FIRST,	/* in custom_private: LbQuals.open, or
+										 * NIL if there is one board */
 	LB_AGG_CONDS,				/* lb_make_cond() each */
 	LB_AGG_AGGS,
 	LB_AGG_FILTERS,				/* a list as LB_AGG_CONDS for each aggregate:
@@ -56,8 +55,8 @@ enum
 	LB_AGG_TABLE,				/* of a subquery: its table's OID, else NIL */
 	LB_AGG_QUALS,				/* and the quals, of table number 1 */
 	LB_AGG_LIMITED,				/* not empty: LbAggRows.limited */
-	LB_AGG_VALUES = LB_EXPRS_FIRST, /* in custom_exprs: the array of these
-									 * values */
+	LB_AGG_VALUES = LB_EXPRS_FIRST, /* in custom_exprs: the array of the values
+									 * of that column, or NIL for any */
 	LB_AGG_COND_OPERANDS,
 	LB_AGG_AGG_OPERANDS,
 	LB_AGG_FILTER_OPERANDS,

@@ -197,7 +197,6 @@ lb_answer_begin(CustomScanState *node, EState *estate, int eflags)
 
 	a->board = list_nth(scan->custom_private, LB_PRIVATE_BOARD);
 	a->complete = list_nth(scan->custom_private, LB_PRIVATE_COMPLETE) != NIL;
-	a->open = -1;
 	foreach(lc, types)
 		lb_answer_add_value(a, list_nth(values, foreach_current_index(lc)),
 							(Oid) lfirst_int(lc), (PlanState *) node);
@@ -279,14 +278,14 @@ find_value(LbAnswer *a)
 	{
 		bool		isnull = false;
 
-		if (i != a->open)
+		if ((a->open & 1 << i) == 0)
 			a->board_values[i] = ExecEvalExpr(a->values[i],
 											  a->css.ss.ps.ps_ExprContext,
 											  &isnull);
 		if (isnull)
 			return false;
 	}
-	return a->nvalues == 0 || a->open >= 0 ||
+	return a->nvalues == 0 || a->open != 0 ||
 		lb_set_target_value(target, a->value_types, a->board_values, a->room);
 }
 

@@ -68,8 +68,8 @@ typedef struct LbAnswer
 	const List *board;
 	bool		complete;		/* LbQuals.complete */
 	int			nvalues;		/* of board columns; 0 if there is none */
-	int			open;			/* the board column whose values the node sets
-								 * one after the other, or -1 */
+	int			open;			/* LbQuals.open: the node sets the values of
+								 * these columns */
 	Oid			value_types[LB_MAX_VALUE_COLUMNS];
 	ExprState  *values[LB_MAX_VALUE_COLUMNS];
 	ExprState  *unless;			/* LbQuals.unless, or NULL */

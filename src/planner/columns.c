@@ -326,12 +326,8 @@ lb_find_comparison(const LbSource *source, const LbDefinition *defn,
 					  &comparison->order);
 }
 
-/*
- * An operand that the board column equals, as a value of the column's type.
- * Returns false if the type does not have it.
- */
-static bool
-convert_value(const LbColumn *column, Oid type, Datum *value)
+bool
+lb_convert_value(const LbColumn *column, Oid type, Datum *value)
 {
 	int64		n;
 
@@ -353,7 +349,7 @@ lb_set_target_value(LbTarget *target, const Oid *types, Datum *values,
 	target->has_value = true;
 	for (int i = 0; i < defn->nboard; i++)
 	{
-		if (!convert_value(&lb_board_columns(defn)[i], types[i], &values[i]))
+		if (!lb_convert_value(&lb_board_columns(defn)[i], types[i], &values[i]))
 			return false;
 	}
 	lb_board_value(defn, values, &target->value, room);

@@ -119,6 +119,12 @@ extern bool lb_find_comparison(const LbSource *source,
 							   LbComparison *comparison);
 
 /*
+ * An operand that a board column equals, as a value of the column's type.
+ * Returns false if the type does not have it.
+ */
+extern bool lb_convert_value(const LbColumn *column, Oid type, Datum *value);
+
+/*
  * Set the board of target->defn, a family, by operands of these types that its
  * board columns equal; they become values of the columns' types.  room as for
  * lb_board_value().  Returns false if a column's type does not have the value.

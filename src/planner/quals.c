@@ -512,6 +512,35 @@ is_complete_now(const LbSource *source, LbDefinition *defn,
 }
 
 bool
+lb_open_board_columns(const LbSource *source, const LbDefinition *defn,
+					  LbQuals *quals)
+{
+	int			first = lb_nkey_columns(defn);
+	List	   *known = NIL;
+
+	for (int i = 0; i < defn->nboard; i++)
+	{
+		const LbColumn *column = &defn->columns[first + i];
+
+		if (quals->boards[i] != NULL)
+			known = lappend(known, quals->boards[i]);
+		else if (column->type->is_text ||
+				 may_be_null(source, defn, first + i, quals))
+			return false;
+		else
+		{
+			quals->open |= 1 << i;
+			quals->values[i] = (Expr *) makeNullConst(column->oid, -1,
+													  InvalidOid);
+		}
+	}
+	if (known == NIL)
+		return false;
+	quals->board = make_ands_explicit(known);
+	return true;
+}
+
+bool
 lb_quals_imply_board(const LbSource *source, LbDefinition *defn,
 					 LbQuals *quals, bool score_null)
 {

@@ -32,6 +32,9 @@ typedef struct LbQuals
 								 * unless all have one */
 	Expr	   *boards[LB_MAX_VALUE_COLUMNS];	/* each of them ... */
 	Expr	   *values[LB_MAX_VALUE_COLUMNS];	/* ... and what it equals */
+	int			open;			/* a bit for each place of a board column that
+								 * may have several values; the one above is a
+								 * null constant then */
 	Expr	   *unless;			/* the clause is optional: if this is true,
 								 * rows of all boards satisfy it; or NULL */
 	bool		policy;			/* the clause that is being sorted is one of a
@@ -78,6 +81,15 @@ extern bool lb_limits_score_only(const List *conds);
  */
 extern bool lb_add_board_qual(const LbDefinition *defn, LbQuals *quals,
 							  int place, Expr *clause, Expr *value);
+
+/*
+ * Leave the board columns open that have no clause, if some have one.  Returns
+ * whether the rows that satisfy the quals are then those of boards with any
+ * values of these columns: they are not null, and no text, which could be too
+ * long for an index.  Does nothing if all have a clause.
+ */
+extern bool lb_open_board_columns(const LbSource *source,
+								  const LbDefinition *defn, LbQuals *quals);
 
 /* How many values of board columns the quals tell, the first ones. */
 extern int	lb_count_values(const LbQuals *quals);

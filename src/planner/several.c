@@ -21,7 +21,7 @@
 #include "planner/quals.h"
 #include "planner/several.h"
 
-/* Elements that an array is taken for if it is known only at execution. */
+/* Values that a column is taken to have if they are not known before. */
 #define UNKNOWN_ELEMENTS 10
 
 static bool
@@ -77,6 +77,9 @@ lb_estimate_several(const LbSeveral *several)
 {
 	const Expr *array = several->array;
 
+	/* Without one, all boards of the family are looked at, by stripes. */
+	if (several->clause == NULL)
+		return UNKNOWN_ELEMENTS + LB_STRIPES;
 	if (IsA(array, ArrayExpr) && !((const ArrayExpr *) array)->multidims)
 		return list_length(((const ArrayExpr *) array)->elements);
 	if (IsA(array, Const) && !((const Const *) array)->constisnull)

@@ -33,7 +33,7 @@ typedef struct LbSeveral
 extern void lb_find_several(const LbSource *source, const LbDefinition *defn,
 							List *clauses, LbSeveral *several, List **rest);
 
-/* How many elements an array is planned for. */
+/* How many boards are planned for, by the array or without one. */
 extern int	lb_estimate_several(const LbSeveral *several);
 
 /*
