@@ -91,6 +91,14 @@ column_name(const LbColumn *column)
 	return column == NULL ? NULL : lb_recorded(column);
 }
 
+/* The list of board columns, or NULL. */
+static const char *
+board_columns(const LbDefinition *defn)
+{
+	return defn->family ?
+		lb_format_member(lb_board_columns(defn), defn->nboard) : NULL;
+}
+
 /*
  * The arguments of a command that makes the board of a shard, or records the
  * board, but for the last ones, which differ.
@@ -98,19 +106,16 @@ column_name(const LbColumn *column)
 static char *
 board_arguments(const LbDefinition *defn)
 {
-	const LbColumn *columns[] = {lb_board_column(defn),
-	lb_ranked_if_column(defn)};
-	const char *names[lengthof(columns)];
+	const LbColumn *ranked_if = lb_ranked_if_column(defn);
 
-	for (int i = 0; i < (int) lengthof(columns); i++)
-		names[i] = columns[i] == NULL ? "NULL" :
-			lb_command_literal(lb_recorded(columns[i]));
 	return psprintf("%%2$L, CAST(%%1$L AS pg_catalog.regclass), %s, %s, %s, %s, %s",
 					lb_command_literal(lb_format_member(lb_member_columns(defn),
 														defn->nmember)),
 					lb_command_literal(lb_format_rank_by(defn->columns, defn->nrank_by)),
-					names[0], lb_command_literal(lb_method_names[defn->method]),
-					names[1]);
+					defn->family ? lb_command_literal(board_columns(defn)) : "NULL",
+					lb_command_literal(lb_method_names[defn->method]),
+					ranked_if == NULL ? "NULL" :
+					lb_command_literal(lb_recorded(ranked_if)));
 }
 
 /*
@@ -166,7 +171,7 @@ make_boards(const LbDefinition *defn, const char *settings, int elevel)
 															 defn->nmember));
 	char	   *rank_by = lb_command_literal(lb_format_rank_by(defn->columns,
 															   defn->nrank_by));
-	char	   *board_column = lb_command_literal(column_name(lb_board_column(defn)));
+	const char *board_column = lb_command_literal(board_columns(defn));
 	char	   *ranked_if = lb_command_literal(column_name(lb_ranked_if_column(defn)));
 	char	   *method = lb_command_literal(lb_method_names[defn->method]);
 	char	   *keeps = lb_command_literal(lb_keeps_names[false]);
