@@ -14,7 +14,7 @@
 
 #include "oracle.h"
 
-#define MAX_ROWS 10
+#define MAX_ROWS 8
 
 /* The boards of a table. */
 typedef struct Rows

@@ -234,7 +234,7 @@ a_value(const Table *t)
 static const char *
 a_group(const Table *t, const char *value, int column)
 {
-	if (value == NULL || (!t->strict && is_rare(t, 2)))
+	if (value == NULL || (!t->strict && is_rare(t, t->ngroups > 1 ? 8 : 2)))
 		return "NULL";
 	if (t->ngroups > 1 && percent(5))
 		value = a_value(t);
