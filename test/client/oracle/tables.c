@@ -871,8 +871,9 @@ choose_tables(void)
 		{
 			*t = fixed_tables[i];
 			t->written = t;
-			t->strict = percent(50);
-			t->tidy = percent(50);
+			/* Any of several board columns may be null: mostly some are. */
+			t->strict = percent(t->rows == NULL ? 50 : 20);
+			t->tidy = percent(t->rows == NULL ? 50 : 20);
 			if (i > 0 && strcmp(t->name, tables[i - 1].name) == 0)
 			{
 				t->strict = tables[i - 1].strict;
