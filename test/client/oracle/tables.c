@@ -225,7 +225,6 @@ static const Table fixed_tables[NFIXED] = {
 		.kinds = kinds,
 	},
 	{
-		/* Several board columns. */
 		.name = "o_lists",
 		.create = "CREATE TABLE o_lists (tier lbt.tier, at timestamp, player bigint,"
 		" level integer, score integer, kind text, large boolean, fine boolean,"
@@ -825,7 +824,6 @@ choose_tables(void)
 			{
 				t->strict = tables[i - 1].strict;
 				t->tidy = tables[i - 1].tidy;
-				/* What is a board column of either is written likewise. */
 				if (t->rows != NULL)
 					t->written = tables[i - 1].written;
 			}
