@@ -395,13 +395,7 @@ expand(FILE *f, const char *s, const Look *look)
 		{
 			fprintf(f, "(%s)", t->ranked);
 			if (look->value != NULL)
-			{
-				text = literal(look->value);
-
-				fprintf(f, " AND %s = %s", column_of(NULL, &t->group),
-						text);
-				free(text);
-			}
+				fprintf(f, " AND %s", on_board(t, look->value));
 		}
 		else if (IS_WORD("keys") || IS_WORD("few_keys"))
 			put_keys(f, look);

@@ -17,6 +17,63 @@
 
 #include "oracle.h"
 
+static const char *const turn_kinds[] = {
+	"A", "B", "", "x:y", "Gr\303\266\303\237e", "\"q\\, (", "never", NULL
+};
+
+Table		changing[] = {
+	{
+		.name = "o_change",
+		.create = "CREATE TABLE o_change (large boolean, points bigint,"
+		" id integer UNIQUE, day date, kind text, fine boolean)",
+		.board = "change",
+		.method = "rank",
+		.members = {{.name = "id",.type_name = "integer"}},
+		.nmembers = 1,
+		.score = {.name = "points",.type_name = "bigint",.descending = true},
+		.ties = {{.name = "day",.type_name = "date"}},
+		.nties = 1,
+		.groups = {{.name = "kind",.type_name = "text"}},
+		.ngroups = 1,
+		.flag = "fine",
+		.flagged = true,
+	},
+	{
+		.name = "o_turn",
+		.create = "CREATE TABLE o_turn (player bigint, kind text,"
+		" score integer, at timestamp, large boolean, fine boolean,"
+		" UNIQUE (kind, player))",
+		.board = "turn",
+		.method = "row_number",
+		.members = {{.name = "player",.type_name = "bigint"}},
+		.nmembers = 1,
+		.score = {.name = "score",.type_name = "integer"},
+		.ties = {{.name = "at",.type_name = "timestamp",.descending = true}},
+		.nties = 1,
+		.groups = {{.name = "kind",.type_name = "text"}},
+		.ngroups = 1,
+		.flag = "fine",
+		.values = turn_kinds,
+	},
+	{
+		.name = "o_redefined",
+		.create = "CREATE TABLE o_redefined (id bigint UNIQUE, score bigint,"
+		" at timestamp, kind text, large boolean, fine boolean)",
+		.board = "redefined",
+		.method = "row_number",
+		.members = {{.name = "id",.type_name = "bigint"}},
+		.nmembers = 1,
+		.score = {.name = "score",.type_name = "bigint",.descending = true},
+		.ties = {{.name = "at",.type_name = "timestamp"}},
+		.nties = 1,
+		.groups = {{.name = "kind",.type_name = "text"}},
+		.ngroups = 1,
+		.flag = "fine",
+		.redefined = true,
+	},
+};
+const int	nchanging = LENGTH(changing);
+
 /* Whether a query returns true; false after an expected error. */
 static bool
 is_true(char *query)

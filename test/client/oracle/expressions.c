@@ -28,6 +28,7 @@ typedef struct Choice
 	const char *expression;
 	const char *type_name;
 	const char *const *values;	/* of a board column */
+	const char *column;			/* it is one, instead of an expression */
 } Choice;
 
 /* Of a score that is an integer of any type, and a flag: all tables here have these. */
@@ -80,25 +81,43 @@ static const Choice more_ties[] = {
 	{.expression = "(md5({}name)::uuid)",.type_name = "uuid"},
 };
 
-static const char *const first_letters[] = {"A", "B", "", "x", "G", "n", NULL};
+static const char *const first_letters[] = {"A", "B", "", "x", "G", "\"", "n", NULL};
 static const char *const lower_kinds[] = {
-	"a", "b", "", "x:y", "gr\303\266\303\237e", "never", NULL
+	"a", "b", "", "x:y", "gr\303\266\303\237e", "\"q\\, (", "never", NULL
 };
 static const char *const remainders[] = {"0", "1", "2", "-1", "-2", "7", NULL};
 static const char *const truths[] = {"t", "f", NULL};
 static const char *const kinds[] = {
-	"A", "B", "", "x:y", "Gr\303\266\303\237e", "never", NULL
+	"A", "B", "", "x:y", "Gr\303\266\303\237e", "\"q\\, (", "never", NULL
 };
 static const char *const tiers[] = {"gold", "silver", "never", NULL};
+static const char *const games[] = {"0", "1", "2", "3", "-2147483648", "77", NULL};
+static const char *const days[] = {
+	"2000-01-01", "2000-01-02", "2000-01-03", "1999-12-30", "infinity", NULL
+};
+/* Of A and B, and of none. */
+static const char *const kind_uuids[] = {
+	"7fc56270-e7a7-0fa8-1a59-35b72eacbe29", "9d5ed678-fe57-bcca-6101-40957afab571",
+	"d41d8cd9-8f00-b204-e980-0998ecf8427e", "00000000-0000-0000-0000-000000000000", NULL
+};
 
 static const Choice groups[] = {
-	{"left({}kind, 1)", "text", first_letters},
-	{"lower({}kind)", "text", lower_kinds},
-	{"({}games % 3)", "integer", remainders},
-	{"({}score > 10)", "boolean", truths},
-	{"({}kind::varchar(40))", "varchar(40)", kinds},
-	{"(CASE WHEN {}fine THEN 'gold'::lbt.tier ELSE 'silver' END)", "lbt.tier", tiers},
+	{.expression = "left({}kind, 1)",.type_name = "text",.values = first_letters},
+	{.expression = "lower({}kind)",.type_name = "text",.values = lower_kinds},
+	{.expression = "({}games % 3)",.type_name = "integer",.values = remainders},
+	{.expression = "({}score > 10)",.type_name = "boolean",.values = truths},
+	{.expression = "({}kind::varchar(40))",.type_name = "varchar(40)",.values = kinds},
+	{.expression = "(CASE WHEN {}fine THEN 'gold'::lbt.tier ELSE 'silver' END)",.type_name = "lbt.tier",.values = tiers},
+	{.expression = "(md5({}kind)::uuid)",.type_name = "uuid",.values = kind_uuids},
+	{.expression = "(date '2000-01-01' + {}games % 4)",.type_name = "date",.values = days},
+
+	/* In a list with expressions. */
+	{.column = "kind",.type_name = "text",.values = kinds},
+	{.column = "games",.type_name = "integer",.values = games},
 };
+
+/* How many of the last ones are columns. */
+#define NCOLUMNS 2
 
 /* Conditions, others that imply them, and others that do not. */
 typedef struct Condition
@@ -190,21 +209,24 @@ static const struct
 	const char *prefix;			/* of the stored columns */
 	Kind		kind;
 	bool		counts;
+	bool		lists;			/* several board columns */
 }			derived[NDERIVED] = {
-	{"o_expr", "expr", "s_expr", KIND_RANDOM, false},
-	{"o_expr", "expr_stored", "s_expr", KIND_STORED, false},
-	{"o_expr", "expr_counts", "s_counts", KIND_RANDOM, true},
-	{"o_expr", "expr_counts_stored", "s_counts", KIND_STORED, true},
-	{"o_expr", "expr_moving", NULL, KIND_MOVING, false},
-	{"o_expr", "expr_hidden", "s_hidden", KIND_HIDDEN, false},
-	{"o_parts", "expr_parts", "s_parts", KIND_RANDOM, false},
-	{"o_parts", "expr_parts_stored", "s_parts", KIND_STORED, false},
+	{"o_expr", "expr", "s_expr", KIND_RANDOM, false, false},
+	{"o_expr", "expr_stored", "s_expr", KIND_STORED, false, false},
+	{"o_expr", "expr_counts", "s_counts", KIND_RANDOM, true, false},
+	{"o_expr", "expr_counts_stored", "s_counts", KIND_STORED, true, false},
+	{"o_expr", "expr_moving", NULL, KIND_MOVING, false, false},
+	{"o_expr", "expr_hidden", "s_hidden", KIND_HIDDEN, false, false},
+	{"o_parts", "expr_parts", "s_parts", KIND_RANDOM, false, false},
+	{"o_parts", "expr_parts_stored", "s_parts", KIND_STORED, false, false},
+	{"o_expr", "expr_lists", "s_lists", KIND_RANDOM, false, true},
+	{"o_expr", "expr_lists_stored", "s_lists", KIND_STORED, false, true},
 };
 
 /* What stored columns have the expressions of: the score, ties, and these. */
 #define STORED_GROUP (1 + MAX_TIES)
-#define STORED_CONDITION (2 + MAX_TIES)
-#define MAX_STORED (3 + MAX_TIES)
+#define STORED_CONDITION (STORED_GROUP + MAX_GROUPS)
+#define MAX_STORED (STORED_CONDITION + 1)
 
 /* The texts of a board of stored columns. */
 typedef struct Stored
@@ -230,6 +252,8 @@ static void
 choose_column(Column *c, const Choice *choice)
 {
 	c->expression = choice->expression;
+	if (choice->column != NULL)
+		c->name = choice->column;
 	c->type_name = choice->type_name;
 	c->type = find_type(choice->type_name);
 	c->descending = percent(50);
@@ -250,8 +274,42 @@ choose_tie(Table *t, const Choice *choice)
 	choose_column(&t->ties[t->nties++], choice);
 }
 
+/* Whether a board column would also break ties, so that no query could mean it. */
+static bool
+breaks_ties(const Table *t, const Choice *choice)
+{
+	for (int i = 0; i < t->nties && choice->expression != NULL; i++)
+	{
+		if (strcmp(t->ties[i].expression, choice->expression) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Several board columns, of which at least the first is an expression. */
 static void
-choose_expressions(Table *t)
+choose_groups(Table *t)
+{
+	const char *const *lists[MAX_GROUPS];
+	bool		chosen[LENGTH(groups)] = {false};
+
+	t->ngroups = 2 + rnd(MAX_GROUPS - 1);
+	for (int i = 0; i < t->ngroups; i++)
+	{
+		int			n;
+
+		do
+			n = rnd(LENGTH(groups) - (i == 0 ? NCOLUMNS : 0));
+		while (chosen[n] || breaks_ties(t, &groups[n]));
+		chosen[n] = true;
+		choose_column(&t->groups[i], &groups[n]);
+		lists[i] = groups[n].values;
+	}
+	choose_rows_of_lists(t, lists);
+}
+
+static void
+choose_expressions(Table *t, bool lists)
 {
 	bool		own = strcmp(t->name, "o_expr") == 0;
 	const Condition *condition = own && percent(30) ? &ANY(more_conditions) :
@@ -261,11 +319,16 @@ choose_expressions(Table *t)
 	for (int n = rnd(3); n > 0; n--)
 		choose_tie(t, own && !t->counts && percent(70) ? &ANY(more_ties) :
 				   &ANY(ties));
-	if (own && percent(40))
+	if (lists)
+		choose_groups(t);
+	else if (own && percent(40))
 	{
-		const Choice *choice = &ANY(groups);
+		const Choice *choice;
 
-		choose_column(&t->group, choice);
+		do
+			choice = &ANY(groups);
+		while (breaks_ties(t, choice));
+		choose_column(&t->groups[0], choice);
 		t->values = choice->values;
 	}
 	t->flagged = percent(70);
@@ -290,8 +353,11 @@ choose_stored(Table *t, const Table *same, Stored *s)
 	store_column(&t->score, s->names[0]);
 	for (int i = 0; i < t->nties; i++)
 		store_column(&t->ties[i], s->names[1 + i]);
-	if (t->group.expression != NULL)
-		store_column(&t->group, s->names[STORED_GROUP]);
+	for (int i = 0; i < t->ngroups; i++)
+	{
+		if (t->groups[i].expression != NULL)
+			store_column(&t->groups[i], s->names[STORED_GROUP + i]);
+	}
 	t->condition = s->condition;
 	s->implying[0] = s->condition;
 	s->implying[1] = same->condition;
@@ -325,7 +391,7 @@ void
 choose_derived(Table *t, int number)
 {
 	static const char *const methods[] = {"row_number", "rank", "dense_rank"};
-	static const Choice moving = {"o_move({}score)", "bigint", NULL};
+	static const Choice moving = {.expression = "o_move({}score)",.type_name = "bigint"};
 	const Table *written = find_written(derived[number].table);
 	Stored	   *s = &stored[number];
 
@@ -336,7 +402,8 @@ choose_derived(Table *t, int number)
 	t->method = methods[t->counts ? 1 + rnd(2) : rnd(3)];
 	t->nmembers = written->nmembers;
 	memcpy(t->members, written->members, sizeof(t->members));
-	t->group = written->group;
+	memcpy(t->groups, written->groups, sizeof(t->groups));
+	t->ngroups = written->ngroups;
 	t->values = written->values;
 	t->flag = written->flag;
 	t->strict = written->strict;
@@ -346,7 +413,7 @@ choose_derived(Table *t, int number)
 	switch (derived[number].kind)
 	{
 		case KIND_RANDOM:
-			choose_expressions(t);
+			choose_expressions(t, derived[number].lists);
 			t->same = t + 1;
 			break;
 		case KIND_STORED:
@@ -384,17 +451,24 @@ put_stored(FILE *f, const char *table, const char *name, const char *type,
 static void
 put_stored_columns(FILE *f, const Table *t, const Stored *s)
 {
+	bool		grouped = false;
+
 	put_stored(f, t->name, s->names[0], t->score.type->name,
 			   t->score.expression);
 	for (int i = 0; i < t->nties; i++)
 		put_stored(f, NULL, s->names[1 + i], t->ties[i].type->name,
 				   t->ties[i].expression);
-	if (t->group.expression != NULL)
-		put_stored(f, NULL, s->names[STORED_GROUP], t->group.type->name,
-				   t->group.expression);
+	for (int i = 0; i < t->ngroups; i++)
+	{
+		if (t->groups[i].expression == NULL)
+			continue;
+		put_stored(f, NULL, s->names[STORED_GROUP + i], t->groups[i].type->name,
+				   t->groups[i].expression);
+		grouped = true;
+	}
 	if (t->condition != NULL)
 		put_stored(f, NULL, s->names[STORED_CONDITION], "boolean", t->condition);
-	if (t->group.expression != NULL)
+	if (grouped)
 		fprintf(f, ", ADD UNIQUE (%s, %s)", t->member, s->names[STORED_GROUP]);
 	fputs(";\n", f);
 }

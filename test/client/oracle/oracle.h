@@ -119,6 +119,7 @@ typedef struct Column
 
 #define MAX_MEMBERS 4
 #define MAX_TIES 3
+#define MAX_GROUPS 4
 
 /*
  * All tables have the same parts under different names and of different types, so
@@ -139,15 +140,20 @@ typedef struct Table
 	Column		ties[MAX_TIES];
 	int			nties;
 	bool		ties_unranked;	/* rank_by has the score only */
-	Column		group;			/* the board column where values is not NULL */
+	Column		groups[MAX_GROUPS]; /* the board columns where values is not NULL */
+	int			ngroups;
 	const char *flag;
 	bool		flagged;		/* it is ranked_if */
 	const char *condition;		/* is ranked_if instead, likewise with {}; or NULL */
 	const char *const *implying;	/* conditions that imply it */
 	const char *const *weaker;	/* conditions that do not */
-	const char *const *values;	/* of the board column; NULL: no family */
-	const char *const *kinds;	/* what statements write to group, where values is
-								 * NULL; or NULL */
+	const char *const *values;	/* of the board columns, as names have them; NULL:
+								 * no family */
+	const char *const *rows;	/* given ones of several columns; the last one is
+								 * not written */
+	const struct Rows *boards;	/* where there are several columns */
+	const char *const *kinds;	/* what statements write to the one of groups, where
+								 * values is NULL; or NULL */
 	const struct Table *written;	/* whose columns statements write: itself, or
 								 * what the expressions are over */
 	const struct Table *same;	/* whose columns have the same values, or NULL */
@@ -162,6 +168,7 @@ typedef struct Table
 
 	/* What follows from these. */
 	char	   *member;			/* columns of the member */
+	char	   *group;			/* of the board */
 	char	   *columns;		/* all of them */
 	char	   *conflict;		/* those of the unique index */
 	char	   *order;
@@ -205,9 +212,24 @@ extern const char *column_of(const char *alias, const Column *c);
 /* The type with a name. */
 extern const Type *find_type(const char *name);
 
+/* groups.c */
+
+/*
+ * Choose the boards of a family with several board columns: given rows and mixtures of
+ * them, or rows of the columns' lists of values.  The last one is the last of those.
+ */
+extern void choose_rows(Table *t, const char *const *given);
+extern void choose_rows_of_lists(Table *t, const char *const *const *lists);
+
+/* The text of a board column, of one of the table's values. */
+extern const char *part_of_value(const Table *t, const char *value, int column);
+
+/* The condition for a row to be on that board; freed after a while. */
+extern const char *on_board(const Table *t, const char *value);
+
 /* expressions.c */
 
-#define NDERIVED 8
+#define NDERIVED 10
 
 /* Choose one of the boards with expressions, by its number; those before it are there. */
 extern void choose_derived(Table *t, int number);
@@ -275,7 +297,7 @@ typedef struct Look
 	const Table *table;
 	const Table *by;			/* whose columns the query has: the same, or one
 								 * with the same values */
-	const char *value;			/* of the board column, or NULL */
+	const char *value;			/* of the board columns, or NULL */
 	bool		full;			/* every member, else a few */
 	bool		twin;			/* ask the functions that have texts */
 } Look;
@@ -299,7 +321,7 @@ extern char *board_literal(const Look *look);
 /* One of a list that ends with NULL. */
 extern const char *one_of(const char *const *list);
 
-/* Any value of the board column of a family's table. */
+/* Any value of the board columns of a family's table. */
 extern const char *any_value(const Table *t);
 
 /* A board of a table, for a family any one of its. */

@@ -313,29 +313,59 @@ make_limited_count(Question *q)
 		fprintf(q->f, " HAVING count(*) > %d", rnd(members));
 }
 
-/* An array of values of the board column, some of them more than once, or null. */
+/* Values of a board column, some of them more than once, or null. */
 static const char *
-any_values(const Table *t)
+any_values(const Table *t, int column, int n)
 {
-	const char *text = "ARRAY[";
-	int			n = rnd(6);
+	const char *list = "";
 
 	for (int i = 0; i < n; i++)
 	{
-		char	   *quoted = literal(any_value(t));
+		char	   *quoted = literal(part_of_value(t, any_value(t), column));
 
-		text = keep(format("%s%s%s", text, i > 0 ? ", " : "",
+		list = keep(format("%s%s%s", list, i > 0 ? ", " : "",
 						   percent(10) ? "NULL" : quoted));
 
 		free(quoted);
 	}
-	return keep(format("%s]::%s[]", text, t->group.type->base));
+	return list;
+}
+
+/* A list of values for one of the board columns. */
+static void
+put_list(Question *q)
+{
+	const Table *t = q->table;
+	int			c = rnd(t->ngroups);
+	const char *base = t->groups[c].type->base;
+	const char *array = keep(format("ARRAY[%s]::%s[]", any_values(t, c, rnd(6)), base));
+
+	put_and(q);
+	put_column(q, &t->groups[c]);
+	if (percent(30))
+		fprintf(q->f, " IN (%s, %s)", any_values(t, c, 1),
+				any_values(t, c, 1 + rnd(4)));
+	else if (percent(30) && q->nparams < MAX_PARAMS)
+	{
+		fputs(" = ANY (", q->f);
+		put_param(q, keep(format("%s[]", base)), array);
+		fputs(")", q->f);
+	}
+	else
+		fprintf(q->f, " = ANY (%s)", array);
+
+	/* The other columns equal something, or one more has a list. */
+	q->open = 1 << c;
+	if (t->ngroups > 1)
+		put_group(q);
+	q->open = 0;
 }
 
 void
 make_several_boards(Question *q)
 {
 	const Table *t = q->table;
+	const char *value = q->value;
 
 	fputs("SELECT count(*), ", q->f);
 	if (percent(60))
@@ -349,18 +379,9 @@ make_several_boards(Question *q)
 	/* The list instead of one value. */
 	q->value = NULL;
 	put_board(q);
+	q->value = value;
 	if (t->values != NULL)
-	{
-		put_and(q);
-		put_column(q, &t->group);
-		fputs(" = ANY (", q->f);
-		if (percent(30) && q->nparams < MAX_PARAMS)
-			put_param(q, keep(format("%s[]", t->group.type->base)),
-					  any_values(t));
-		else
-			fputs(any_values(t), q->f);
-		fputs(")", q->f);
-	}
+		put_list(q);
 	put_range(q, RANGE_ANY);
 }
 
@@ -456,11 +477,11 @@ make_other_aggregate(Question *q)
 			fprintf(q->f, " GROUP BY %s", column_of("p", &t->score));
 			break;
 		case 3:
-			fprintf(q->f, "SELECT %s, count(*)", column_of("p", &t->group));
+			fprintf(q->f, "SELECT %s, count(*)", column_of("p", &t->groups[0]));
 			put_source(q);
 			put_range(q, RANGE_ANY);
 			fprintf(q->f, " GROUP BY GROUPING SETS ((%s), ())",
-					column_of("p", &t->group));
+					column_of("p", &t->groups[0]));
 			break;
 		case 4:
 			fprintf(q->f, "SELECT count(DISTINCT (%s, p.%s))",

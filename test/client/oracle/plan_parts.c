@@ -259,52 +259,71 @@ has_no_order(const Question *q)
 	return q->form->node != NULL && strcmp(q->form->node, "Aggregate") == 0;
 }
 
-/* The condition on the board column. */
-void
-put_group(Question *q)
+/* The condition on a board column, and the text that it equals. */
+static void
+put_board_column(Question *q, const Column *c, const char *part)
 {
-	const Table *t = q->table;
-	char	   *text = literal(q->value);
+	char	   *text = literal(part);
 
 	if (percent(8) && q->nparams < MAX_PARAMS)
 	{
-		put_optional(q, &t->group, "=", t->group.type->base,
+		put_optional(q, c, "=", c->type->base,
 					 has_no_order(q) && percent(30) ? "NULL" : text);
 		free(text);
 		return;
 	}
 	put_and(q);
-	if (strcmp(t->group.type->base, "boolean") == 0 && percent(40))
+	if (strcmp(c->type->base, "boolean") == 0 && percent(40))
 	{
-		fputs(q->value[0] == 't' ? "" : "NOT ", q->f);
-		put_column(q, &t->group);
+		fputs(part[0] == 't' ? "" : "NOT ", q->f);
+		put_column(q, c);
 	}
 	else if (!q->complete && percent(30))
 	{
-		put_column(q, &t->group);
+		put_column(q, c);
 		fprintf(q->f, percent(50) ? " IN (%s, NULL)" : " >= %s", text);
 	}
 	else if (percent(10))
 	{
-		fprintf(q->f, "%s::%s = ", text, t->group.type->base);
-		put_column(q, &t->group);
+		fprintf(q->f, "%s::%s = ", text, c->type->base);
+		put_column(q, c);
 	}
 	else
 	{
-		put_column(q, &t->group);
+		put_column(q, c);
 		if (percent(10))
-			fprintf(q->f, " = (SELECT %s::%s)", text, t->group.type->base);
-		else if (t->group.type->integer && percent(20))
+			fprintf(q->f, " = (SELECT %s::%s)", text, c->type->base);
+		else if (c->type->integer && percent(20))
 			fprintf(q->f, " = %s::bigint", text);
 		else if (percent(15) && q->nparams < MAX_PARAMS)
 		{
 			fputs(" = ", q->f);
-			put_param(q, t->group.type->base, text);
+			put_param(q, c->type->base, text);
 		}
 		else
 			fprintf(q->f, " = %s", text);
 	}
 	free(text);
+}
+
+/* In any order.  Where a column lacks its condition, rows are of several boards. */
+void
+put_group(Question *q)
+{
+	const Table *t = q->table;
+	int			first = rnd(t->ngroups);
+	int			step = percent(50) ? 1 : t->ngroups - 1;
+	int			missing = !q->complete && t->ngroups > 1 && percent(40) ?
+		rnd(t->ngroups) : -1;
+
+	for (int i = 0; i < t->ngroups; i++)
+	{
+		int			c = (first + i * step) % t->ngroups;
+
+		if (c != missing && (q->open & 1 << c) == 0)
+			put_board_column(q, &t->groups[c],
+							 part_of_value(t, q->value, c));
+	}
 }
 
 /* The condition of ranked_if, or one that implies it, or one that does not. */

@@ -16,14 +16,35 @@
 /* How many window functions a subquery has. */
 #define NFUNCTIONS 3
 
-static void
-put_window(Question *q, bool partitioned, int n, bool reverse)
+/* All board columns of a table, or some of them: bits, or 0 for none. */
+static unsigned
+any_partitions(const Table *t)
 {
+	int			all = (1 << t->ngroups) - 1;
+
+	if (t->values == NULL || percent(50))
+		return 0;
+	return percent(50) ? all : 1 + rnd(all);
+}
+
+/* Partitions by these board columns, which can have any order. */
+static void
+put_window(Question *q, int partitions, int n, bool reverse)
+{
+	const Table *t = q->table;
+	int			first = rnd(t->ngroups);
+	const char *separator = "PARTITION BY ";
+
 	fputs(" OVER (", q->f);
-	if (partitioned)
+	for (int i = 0; i < t->ngroups; i++)
 	{
-		fputs("PARTITION BY ", q->f);
-		put_column(q, &q->table->group);
+		int			c = (first + i) % t->ngroups;
+
+		if ((partitions & 1 << c) == 0)
+			continue;
+		fputs(separator, q->f);
+		put_column(q, &t->groups[c]);
+		separator = ", ";
 	}
 	if (n > 0)
 		put_order_by(q, n, reverse);
@@ -32,7 +53,7 @@ put_window(Question *q, bool partitioned, int n, bool reverse)
 
 /* A window function; the first one is a rank.  Few are what no board knows. */
 static void
-put_function(Question *q, int number, bool partitioned)
+put_function(Question *q, int number, int partitions)
 {
 	static const char *const functions[] = {
 		"rank()", "dense_rank()", "percent_rank()", "cume_dist()", "count(*)",
@@ -44,7 +65,7 @@ put_function(Question *q, int number, bool partitioned)
 	if (number == 0 && percent(50))
 		i = 5;
 	fputs(functions[i], q->f);
-	put_window(q, partitioned, i == 5 || i == 7 ? all : i == 6 ? 0 :
+	put_window(q, partitions, i == 5 || i == 7 ? all : i == 6 ? 0 :
 			   percent(i == 1 ? 95 : 70) ? 1 : 1 + rnd(all), percent(20));
 	fprintf(q->f, " AS w%d", number);
 }
@@ -54,27 +75,30 @@ static void
 put_ranked(Question *q)
 {
 	const Table *t = q->table;
-	bool		partitioned = t->values != NULL && percent(50);
-	const char *value = q->value;
+	int			partitions = any_partitions(t);
 
 	fputs("(SELECT p.*", q->f);
 	for (int i = 0; i < NFUNCTIONS; i++)
 	{
 		fputs(", ", q->f);
-		put_function(q, i, partitioned);
+		put_function(q, i, partitions);
 	}
 	put_source(q);
 
 	/* The query above may say which board it wants. */
-	if (partitioned && percent(60))
+	if (partitions != 0 && percent(60))
 	{
-		put_not_null(q, &t->group);
-		q->value = NULL;
+		q->open = partitions;
+		for (int i = 0; i < t->ngroups; i++)
+		{
+			if (partitions & 1 << i)
+				put_not_null(q, &t->groups[i]);
+		}
 	}
 	put_board(q);
 	if (percent(15))
 		put_range(q, RANGE_SCORE);
-	q->value = value;
+	q->open = 0;
 	fputs(") AS v", q->f);
 	q->alias = "v";
 	q->has_where = false;
@@ -309,7 +333,7 @@ make_ranked_page(Question *q)
  * columns of the key decide its order.
  */
 static int
-put_sorting_function(Question *q, bool partitioned, bool *reverse)
+put_sorting_function(Question *q, int partitions, bool *reverse)
 {
 	static const char *const functions[] = {
 		"rank()", "dense_rank()", "percent_rank()", "cume_dist()", "count(*)",
@@ -321,7 +345,7 @@ put_sorting_function(Question *q, bool partitioned, bool *reverse)
 
 	*reverse = percent(30);
 	fputs(functions[i], q->f);
-	put_window(q, partitioned, n, *reverse);
+	put_window(q, partitions, n, *reverse);
 	return n;
 }
 
@@ -333,7 +357,7 @@ void
 make_ranked_top(Question *q)
 {
 	const Table *t = q->table;
-	bool		partitioned = t->values != NULL && percent(50);
+	int			partitions = any_partitions(t);
 	bool		reverse;
 	bool		by_function = percent(60);
 	int			all = key_columns(t);
@@ -341,13 +365,13 @@ make_ranked_top(Question *q)
 	int			sorted;
 
 	fputs("SELECT ", q->f);
-	sorted = put_sorting_function(q, partitioned, &reverse);
+	sorted = put_sorting_function(q, partitions, &reverse);
 	fputs(" AS s, ", q->f);
 	put_k(q, by_function && sorted > n ? sorted : n);
 	fputs(percent(50) ? ", p.*, " : ", p.large, ", q->f);
-	put_function(q, 0, partitioned);
+	put_function(q, 0, partitions);
 	fputs(", ", q->f);
-	put_function(q, 2, partitioned);
+	put_function(q, 2, partitions);
 	put_source(q);
 	put_board(q);
 	if (percent(20))
@@ -396,7 +420,6 @@ make_ranked_total(Question *q)
 		"count(v.large)", "1", "count(*) FILTER (WHERE v.large)", "count(1) + 1"
 	};
 	const Column *score = &q->table->score;
-	const char *value = q->value;
 
 	fprintf(q->f, "SELECT count(*), count(%s), count(DISTINCT %s), %s FROM ",
 			column_of("v", score), column_of("v", score), ANY(others));
@@ -409,8 +432,8 @@ make_ranked_total(Question *q)
 		else
 		{
 			fprintf(q->f, "(SELECT p.%s, p.large", score->name);
-			if (q->table->values != NULL)
-				fprintf(q->f, ", p.%s", q->table->group.name);
+			for (int i = 0; i < q->table->ngroups; i++)
+				fprintf(q->f, ", p.%s", q->table->groups[i].name);
 		}
 		put_source(q);
 		put_board(q);
@@ -419,7 +442,6 @@ make_ranked_total(Question *q)
 		fputs(") AS v", q->f);
 		q->alias = "v";
 		q->has_where = false;
-		q->value = value;
 	}
 	if (percent(30))
 		put_group_above(q);

@@ -18,6 +18,8 @@ typedef struct Question
 	const struct Form *form;
 	const Table *table;
 	const char *value;			/* of its board, or NULL */
+	int			open;			/* which of several board columns may have any
+								 * value: bits */
 	bool		complete;		/* it has all conditions of a board */
 
 	/* While it is made. */
@@ -107,7 +109,7 @@ extern void put_scattered(Question *q, int nequal);
 /* Write a comparison of a column with operands. */
 extern void put_comparison(Question *q, const Column *c);
 
-/* Write parts of the former. */
+/* Write parts of the former; the first for those board columns that are not open. */
 extern void put_group(Question *q);
 extern void put_not_null(Question *q, const Column *c);
 

@@ -211,14 +211,14 @@ a_tie(const Table *t, const Column *tie)
 	return value(tie->type, rnd(4));
 }
 
-/* What the board column can have, or is made of; NULL if no board has one. */
+/* What the board columns can have, or are made of; NULL if no board has one. */
 static const char *const *
 kinds_of(const Table *t)
 {
 	return t->values != NULL ? t->values : t->kinds;
 }
 
-/* A value of it that statements write. */
+/* A value of them that statements write. */
 static const char *
 a_value(const Table *t)
 {
@@ -230,12 +230,15 @@ a_value(const Table *t)
 	return kinds[percent(60) || n < 3 ? rnd(2) : rnd(n - 1)];
 }
 
+/* What statements write to one of the columns, mostly of a value. */
 static const char *
-a_group(const Table *t)
+a_group(const Table *t, const char *value, int column)
 {
-	if (kinds_of(t) == NULL || (!t->strict && is_rare(t, 2)))
+	if (value == NULL || (!t->strict && is_rare(t, t->ngroups > 1 ? 8 : 2)))
 		return "NULL";
-	return keep(literal(a_value(t)));
+	if (t->ngroups > 1 && percent(5))
+		value = a_value(t);
+	return keep(literal(part_of_value(t, value, column)));
 }
 
 static const char *
@@ -248,6 +251,36 @@ static const char *
 typed(const char *v, const Column *c)
 {
 	return keep(format("(%s)::%s", v, c->type->name));
+}
+
+/* Those of a value, or NULL, with commas between. */
+static const char *
+typed_groups(const Table *t, const char *value)
+{
+	const char *list = "";
+
+	for (int i = 0; i < t->ngroups; i++)
+		list = append(list, ", ", typed(a_group(t, value, i), &t->groups[i]));
+	return list;
+}
+
+static const char *
+any_groups(const Table *t)
+{
+	return typed_groups(t, kinds_of(t) == NULL ? NULL : a_value(t));
+}
+
+/* Assignments to the columns, or a condition on them. */
+static const char *
+equal_groups(const Table *t, const char *separator)
+{
+	const char *value = kinds_of(t) == NULL ? NULL : a_value(t);
+	const char *list = "";
+
+	for (int i = 0; i < t->ngroups; i++)
+		list = append(list, separator, keep(format("%s = %s", t->groups[i].name,
+												   a_group(t, value, i))));
+	return list;
 }
 
 /* Random values of the tie-breakers, each with a comma before it. */
@@ -288,8 +321,8 @@ a_row(const Table *t)
 		a_member(t);
 
 	return keep(format("(%s, %s, %s%s, (%s)::boolean, false)", member,
-					   typed(a_group(t), &t->group),
-					   typed(a_score(t), &t->score), more_ties(t), a_flag(t)));
+					   any_groups(t), typed(a_score(t), &t->score),
+					   more_ties(t), a_flag(t)));
 }
 
 /* A column of a member. */
@@ -314,8 +347,7 @@ one_row(const Table *t)
 									 "(%s) = (%s)", t->member, a_member(t)));
 
 	if (t->values != NULL && percent(80))
-		return keep(format("%s AND %s = %s", member, t->group.name,
-						   a_group(t)));
+		return keep(format("%s AND %s", member, equal_groups(t, " AND ")));
 	return member;
 }
 
@@ -418,6 +450,7 @@ static bool
 do_move(const Table *t)
 {
 	const char *column = a_column(t);
+	int			group = rnd(t->ngroups);
 
 	switch (rnd(kinds_of(t) != NULL ? 4 : 2))
 	{
@@ -432,9 +465,13 @@ do_move(const Table *t)
 								   " WHERE %s IS NULL)", t->name,
 								   set_member(t, a_member(t)), column,
 								   t->name, column));
+		case 2:
+			return run_free(format("UPDATE %s SET %s WHERE %s", t->name,
+								   equal_groups(t, ", "), one_row(t)));
 		default:
 			return run_free(format("UPDATE %s SET %s = %s WHERE %s", t->name,
-								   t->group.name, a_group(t), one_row(t)));
+								   t->groups[group].name,
+								   a_group(t, a_value(t), group), one_row(t)));
 	}
 }
 
@@ -486,10 +523,10 @@ same_member(const Table *t, const char *a, const char *b)
 		list = append(list, " AND ",
 					  keep(format("%s.%s = %s.%s", a, t->members[i].name, b,
 								  t->members[i].name)));
-	if (t->values != NULL)
+	for (int i = 0; i < t->ngroups && t->values != NULL; i++)
 		list = append(list, " AND ", keep(format("%s.%s = %s.%s", a,
-												 t->group.name, b,
-												 t->group.name)));
+												 t->groups[i].name, b,
+												 t->groups[i].name)));
 	return list;
 }
 
@@ -518,7 +555,7 @@ do_replace(const Table *t)
 						   " INSERT INTO %s (%s) SELECT %s, %s, %s%s, %s, large"
 						   " FROM d", t->name,
 						   percent(50) ? one_row(t) : many_rows(t), t->name,
-						   t->columns, t->member, t->group.name,
+						   t->columns, t->member, t->group,
 						   typed(a_score(t), &t->score), more_ties(t),
 						   t->flag));
 }
@@ -540,7 +577,7 @@ put_field(FILE *f, const char *text)
 
 /* A line of a row whose member a number stands for, without nulls in it. */
 static void
-put_line(FILE *f, const Table *t, int number, const char *group)
+put_line(FILE *f, const Table *t, int number, const char *board)
 {
 	int			most = most_of(t, number);
 
@@ -556,10 +593,13 @@ put_line(FILE *f, const Table *t, int number, const char *group)
 			number /= BASE;
 		}
 	}
-	if (group == NULL)
-		fprintf(f, "\\N\t");
-	else
-		put_field(f, group);
+	for (int i = 0; i < t->ngroups; i++)
+	{
+		if (board == NULL)
+			fprintf(f, "\\N\t");
+		else
+			put_field(f, part_of_value(t, board, i));
+	}
 	put_field(f, t->score.type->texts[rnd(30)]);
 	for (int i = 0; i < t->nties; i++)
 	{
@@ -585,7 +625,7 @@ do_copy(const Table *t)
 	PGresult   *res;
 	int			first = 1 + rnd(members);
 	int			n = 1 + rnd(10);
-	const char *group = kinds_of(t) ? a_value(t) : NULL;
+	const char *board = kinds_of(t) ? a_value(t) : NULL;
 	const char *doomed = "";
 
 	for (int i = 0; i < n; i++)
@@ -598,7 +638,7 @@ do_copy(const Table *t)
 	if ((f = open_memstream(&data, &size)) == NULL)
 		out_of_memory();
 	for (int i = 0; i < n; i++)
-		put_line(f, t, first + i, group);
+		put_line(f, t, first + i, board);
 	fclose(f);
 	statement = format("COPY %s (%s) FROM STDIN", t->name, t->columns);
 	res = run_copy(statement, data);
@@ -619,7 +659,7 @@ do_fill(const Table *board)
 						 " FROM generate_series(1, %d) AS i"
 						 " ON CONFLICT DO NOTHING", t->name, t->columns,
 						 member_of_expression(t, "i"),
-						 typed(a_group(t), &t->group),
+						 any_groups(t),
 						 keep(put_in(t->score.type->value, score)),
 						 more_ties(t), a_flag(t), members));
 	free(score);
@@ -634,21 +674,19 @@ static bool
 do_large(const Table *t)
 {
 	char	   *score;
-	const char *group;
+	const char *const *kinds = kinds_of(t);
 	bool		ok;
 
 	switch (rnd(5))
 	{
 		case 0:
 			score = format("(i %% %d)", 1 + rnd(3000));
-			group = kinds_of(t) == NULL ? "NULL" :
-				keep(literal(kinds_of(t)[rnd(2)]));
 			ok = run_free(format("INSERT INTO %s (%s) SELECT %s, %s, %s%s,"
 								 " true, true FROM generate_series(1, %d) AS i"
 								 " ON CONFLICT DO NOTHING", t->name,
 								 t->columns,
 								 member_of_expression(t, "(20000 + i)"),
-								 typed(group, &t->group),
+								 typed_groups(t, kinds == NULL ? NULL : kinds[rnd(2)]),
 								 keep(put_in(t->score.type->value, score)),
 								 more_ties(t), 4097 + rnd(400)));
 			free(score);

@@ -16,13 +16,34 @@
 
 /* No statement writes the last value of each. */
 static const char *const kinds[] = {
-	"A", "B", "", "x:y", "Gr\303\266\303\237e", "never", NULL
+	"A", "B", "", "x:y", "Gr\303\266\303\237e", "\"q\\, (", "never", NULL
 };
 static const char *const realms[] = {
 	"7", "0", "-7", "2147483647", "-2147483648", "12345", NULL
 };
 
-#define NFIXED 10
+/* Rows of kind, level and tier, and in another order.  Each text needs quotes. */
+static const char *const list_rows[] = {
+	"a,b", "0", "silver",
+	"\"", "0", "Gr\303\266\303\237e",
+	"a,b", "-2147483648", "a:b",
+	"\\", "7", "7",
+	"", "7", "gold",
+	"(", "7", "gold",
+	"never", "1", "never",
+	NULL
+};
+static const char *const count_rows[] = {
+	"0", "silver", "a,b",
+	"0", "Gr\303\266\303\237e", "\"",
+	"-2147483648", "a:b", "a,b",
+	"7", "7", "\\",
+	"7", "gold", " ",
+	"1", "never", "never",
+	NULL
+};
+
+#define NFIXED 12
 #define NRANDOM 4
 
 static const Table fixed_tables[NFIXED] = {
@@ -38,7 +59,8 @@ static const Table fixed_tables[NFIXED] = {
 		.score = {.name = "score",.type_name = "bigint",.descending = true},
 		.ties = {{.name = "updated_at",.type_name = "timestamptz"}},
 		.nties = 1,
-		.group = {.name = "kind",.type_name = "text"},
+		.groups = {{.name = "kind",.type_name = "text"}},
+		.ngroups = 1,
 		.flag = "fine",
 	},
 	{
@@ -52,7 +74,8 @@ static const Table fixed_tables[NFIXED] = {
 		.ties = {{.name = "updated_at",.type_name = "timestamptz",
 		.descending = true}},
 		.nties = 1,
-		.group = {.name = "kind",.type_name = "text"},
+		.groups = {{.name = "kind",.type_name = "text"}},
+		.ngroups = 1,
 		.flag = "fine",
 		.flagged = true,
 	},
@@ -67,7 +90,8 @@ static const Table fixed_tables[NFIXED] = {
 		.ties = {{.name = "updated_at",.type_name = "timestamptz"}},
 		.nties = 1,
 		.ties_unranked = true,
-		.group = {.name = "kind",.type_name = "text"},
+		.groups = {{.name = "kind",.type_name = "text"}},
+		.ngroups = 1,
 		.flag = "fine",
 		.counts = true,
 	},
@@ -82,7 +106,8 @@ static const Table fixed_tables[NFIXED] = {
 		.score = {.name = "points",.type_name = "integer"},
 		.ties = {{.name = "day",.type_name = "date",.descending = true}},
 		.nties = 1,
-		.group = {.name = "kind",.type_name = "text"},
+		.groups = {{.name = "kind",.type_name = "text"}},
+		.ngroups = 1,
 		.flag = "fine",
 		.flagged = true,
 	},
@@ -95,7 +120,8 @@ static const Table fixed_tables[NFIXED] = {
 		.score = {.name = "points",.type_name = "integer"},
 		.ties = {{.name = "day",.type_name = "date",.descending = true}},
 		.nties = 1,
-		.group = {.name = "kind",.type_name = "text"},
+		.groups = {{.name = "kind",.type_name = "text"}},
+		.ngroups = 1,
 		.flag = "fine",
 		.flagged = true,
 		.counts = true,
@@ -112,7 +138,8 @@ static const Table fixed_tables[NFIXED] = {
 		.score = {.name = "score",.type_name = "smallint",.descending = true},
 		.ties = {{.name = "at",.type_name = "timestamp",.descending = true}},
 		.nties = 1,
-		.group = {.name = "kind",.type_name = "text"},
+		.groups = {{.name = "kind",.type_name = "text"}},
+		.ngroups = 1,
 		.flag = "fine",
 		.values = kinds,
 	},
@@ -126,7 +153,8 @@ static const Table fixed_tables[NFIXED] = {
 		.ties = {{.name = "at",.type_name = "timestamp",.descending = true}},
 		.nties = 1,
 		.ties_unranked = true,
-		.group = {.name = "kind",.type_name = "text"},
+		.groups = {{.name = "kind",.type_name = "text"}},
+		.ngroups = 1,
 		.flag = "fine",
 		.values = kinds,
 		.counts = true,
@@ -154,7 +182,8 @@ static const Table fixed_tables[NFIXED] = {
 		.ties = {{.name = "at",.type_name = "timestamp"}},
 		.nties = 1,
 		.ties_unranked = true,
-		.group = {.name = "realm",.type_name = "integer"},
+		.groups = {{.name = "realm",.type_name = "integer"}},
+		.ngroups = 1,
 		.flag = "fine",
 		.flagged = true,
 		.values = realms,
@@ -169,7 +198,8 @@ static const Table fixed_tables[NFIXED] = {
 		.ties = {{.name = "at",.type_name = "timestamp"}},
 		.nties = 1,
 		.ties_unranked = true,
-		.group = {.name = "realm",.type_name = "integer"},
+		.groups = {{.name = "realm",.type_name = "integer"}},
+		.ngroups = 1,
 		.flag = "fine",
 		.flagged = true,
 		.values = realms,
@@ -189,9 +219,48 @@ static const Table fixed_tables[NFIXED] = {
 		.ties = {{.name = "games",.type_name = "integer"},
 		{.name = "name",.type_name = "text",.descending = true}},
 		.nties = 2,
-		.group = {.name = "kind",.type_name = "text"},
+		.groups = {{.name = "kind",.type_name = "text"}},
+		.ngroups = 1,
 		.flag = "fine",
 		.kinds = kinds,
+	},
+	{
+		.name = "o_lists",
+		.create = "CREATE TABLE o_lists (tier lbt.tier, at timestamp, player bigint,"
+		" level integer, score integer, kind text, large boolean, fine boolean,"
+		" UNIQUE (player, tier, kind, level))",
+		.board = "lists",
+		.method = "row_number",
+		.members = {{.name = "player",.type_name = "bigint"}},
+		.nmembers = 1,
+		.score = {.name = "score",.type_name = "integer",.descending = true},
+		.ties = {{.name = "at",.type_name = "timestamp"}},
+		.nties = 1,
+		.groups = {{.name = "kind",.type_name = "text"},
+		{.name = "level",.type_name = "integer"},
+		{.name = "tier",.type_name = "lbt.tier"}},
+		.ngroups = 3,
+		.flag = "fine",
+		.rows = list_rows,
+	},
+	{
+		.name = "o_lists",
+		.board = "lists_counts",
+		.method = "dense_rank",
+		.members = {{.name = "player",.type_name = "bigint"}},
+		.nmembers = 1,
+		.score = {.name = "score",.type_name = "integer"},
+		.ties = {{.name = "at",.type_name = "timestamp"}},
+		.nties = 1,
+		.ties_unranked = true,
+		.groups = {{.name = "level",.type_name = "integer"},
+		{.name = "tier",.type_name = "lbt.tier"},
+		{.name = "kind",.type_name = "text"}},
+		.ngroups = 3,
+		.flag = "fine",
+		.flagged = true,
+		.rows = count_rows,
+		.counts = true,
 	},
 };
 
@@ -203,56 +272,6 @@ any_table(void)
 {
 	return &tables[rnd(percent(50) ? NFIXED + NRANDOM : ntables)];
 }
-
-Table		changing[] = {
-	{
-		.name = "o_change",
-		.create = "CREATE TABLE o_change (large boolean, points bigint,"
-		" id integer UNIQUE, day date, kind text, fine boolean)",
-		.board = "change",
-		.method = "rank",
-		.members = {{.name = "id",.type_name = "integer"}},
-		.nmembers = 1,
-		.score = {.name = "points",.type_name = "bigint",.descending = true},
-		.ties = {{.name = "day",.type_name = "date"}},
-		.nties = 1,
-		.group = {.name = "kind",.type_name = "text"},
-		.flag = "fine",
-		.flagged = true,
-	},
-	{
-		.name = "o_turn",
-		.create = "CREATE TABLE o_turn (player bigint, kind text,"
-		" score integer, at timestamp, large boolean, fine boolean,"
-		" UNIQUE (kind, player))",
-		.board = "turn",
-		.method = "row_number",
-		.members = {{.name = "player",.type_name = "bigint"}},
-		.nmembers = 1,
-		.score = {.name = "score",.type_name = "integer"},
-		.ties = {{.name = "at",.type_name = "timestamp",.descending = true}},
-		.nties = 1,
-		.group = {.name = "kind",.type_name = "text"},
-		.flag = "fine",
-		.values = kinds,
-	},
-	{
-		.name = "o_redefined",
-		.create = "CREATE TABLE o_redefined (id bigint UNIQUE, score bigint,"
-		" at timestamp, kind text, large boolean, fine boolean)",
-		.board = "redefined",
-		.method = "row_number",
-		.members = {{.name = "id",.type_name = "bigint"}},
-		.nmembers = 1,
-		.score = {.name = "score",.type_name = "bigint",.descending = true},
-		.ties = {{.name = "at",.type_name = "timestamp"}},
-		.nties = 1,
-		.group = {.name = "kind",.type_name = "text"},
-		.flag = "fine",
-		.redefined = true,
-	},
-};
-const int	nchanging = LENGTH(changing);
 
 static Type *types;
 static int	ntypes;
@@ -450,8 +469,9 @@ choose_columns(Table *t)
 		t->members[t->nmembers] = any_column(t, 'm', member_names[t->nmembers]);
 	for (; t->nties < nties; t->nties++)
 		t->ties[t->nties] = any_column(t, 't', tie_names[t->nties]);
-	t->group.name = "grp";
-	t->group.type = any_type('b');
+	t->groups[0].name = "grp";
+	t->groups[0].type = any_type('b');
+	t->ngroups = 1;
 	t->spread_last = percent(50);
 }
 
@@ -470,7 +490,7 @@ can_count(const Table *t)
 	return !texts && words < 16;
 }
 
-/* The values of a board column: the last one is not written. */
+/* The values of a board column: the last one is not written.  To be freed. */
 static const char *const *
 choose_values(const Type *type)
 {
@@ -495,6 +515,29 @@ choose_values(const Type *type)
 	return values;
 }
 
+/* Several board columns.  Texts are short: a row of them has 1024 bytes at most. */
+static void
+choose_groups(Table *t)
+{
+	static const char *const names[MAX_GROUPS] = {
+		"grp", "\"G, \"\"2\"\"\"", "g3", "g4"
+	};
+	const char *const *lists[MAX_GROUPS];
+
+	t->ngroups = 2 + rnd(MAX_GROUPS - 1);
+	for (int i = 0; i < t->ngroups; i++)
+	{
+		t->groups[i].name = names[i];
+		do
+			t->groups[i].type = any_type('b');
+		while (t->groups[i].type->words > 21);
+		lists[i] = choose_values(t->groups[i].type);
+	}
+	choose_rows_of_lists(t, lists);
+	for (int i = 0; i < t->ngroups; i++)
+		free((void *) lists[i]);
+}
+
 static void
 choose_table(Table *t, int number)
 {
@@ -502,7 +545,8 @@ choose_table(Table *t, int number)
 
 	free((char *) t->name);
 	free((char *) t->board);
-	free((void *) t->values);
+	if (t->ngroups == 1)
+		free((void *) t->values);
 	memset(t, 0, sizeof(*t));
 	t->name = format("o_any%d", number);
 	t->board = format("any%d", number);
@@ -518,8 +562,10 @@ choose_table(Table *t, int number)
 	t->flagged = percent(30);
 	t->strict = percent(50);
 	t->tidy = percent(50);
-	if (percent(35))
-		t->values = choose_values(t->group.type);
+	if (percent(25))
+		t->values = choose_values(t->groups[0].type);
+	else if (percent(25))
+		choose_groups(t);
 }
 
 /* A list of columns, to be freed. */
@@ -605,10 +651,11 @@ describe(Table *t)
 					   ties_ranked, t->flagged ? " AND " : "",
 					   !t->flagged ? "" : t->condition == NULL ? t->flag :
 					   condition_of(NULL, t->condition));
+	t->group = list(t->groups, t->ngroups, ", ", put_name);
 	t->conflict = t->values == NULL ? format("%s", t->member) :
-		format("%s, %s", t->member, t->group.name);
+		format("%s, %s", t->member, t->group);
 	t->columns = t->written != t ? format("%s", t->written->columns) :
-		format("%s, %s, %s%s%s, %s, large", t->member, t->group.name,
+		format("%s, %s, %s%s%s, %s, large", t->member, t->group,
 			   t->score.name, t->nties > 0 ? ", " : "", tie_names, t->flag);
 	free(score);
 	free(ties);
@@ -623,16 +670,17 @@ create_table(const Table *t)
 {
 	char	   *definitions = list(t->members, t->nmembers, ", ", put_definition);
 	char	   *ties = list(t->ties, t->nties, ", ", put_definition);
+	char	   *groups = list(t->groups, t->ngroups, ", ", put_definition);
 	char	   *text;
 
-	text = format("CREATE TABLE %s (%s %s, %s%s large boolean, %s %s,"
+	text = format("CREATE TABLE %s (%s %s, %s%s large boolean, %s,"
 				  " %s boolean, %s, UNIQUE (%s))", t->name, t->score.name,
 				  t->score.type->name, ties, t->nties > 0 ? "," : "",
-				  t->group.name, t->group.type->name, t->flag, definitions,
-				  t->conflict);
+				  groups, t->flag, definitions, t->conflict);
 
 	free(definitions);
 	free(ties);
+	free(groups);
 	return text;
 }
 
@@ -649,8 +697,8 @@ alter_table(const Table *t)
 	char	   *score = list(&t->score, 1, ", ", put_strict);
 	char	   *ties = list(t->ties, t->nties, ", ", put_strict);
 	char	   *member = list(t->members, t->nmembers, ", ", put_strict);
-	char	   *group = list(&t->group, t->values == NULL ? 0 : 1, ", ",
-							 put_strict);
+	char	   *group = list(t->groups, t->values == NULL ? 0 : t->ngroups,
+							 ", ", put_strict);
 	char	   *text;
 
 	text = format("ALTER TABLE %s %s, %s%s%s%s%s", t->name, score, member,
@@ -672,7 +720,7 @@ create_board(const Table *t)
 	char	   *order = format("%s%s%s", rank_by, ties[0] ? ", " : "", ties);
 	char	   *quoted_order = literal(order);
 	char	   *member = literal(t->member);
-	char	   *group = literal(column_of(NULL, &t->group));
+	char	   *group = literal(t->group);
 	char	   *ranked_if = literal(t->condition == NULL ? t->flag :
 									condition_of(NULL, t->condition));
 	char	   *text;
@@ -707,7 +755,7 @@ create_index(const Table *t)
 	char	   *text;
 
 	text = format("CREATE INDEX ON %s (%s%s%s%s%s, %s)", t->name,
-				  t->values ? column_of(NULL, &t->group) : "",
+				  t->values ? t->group : "",
 				  t->values ? ", " : "", score,
 				  ties[0] ? ", " : "", ties, members);
 
@@ -726,7 +774,8 @@ find_types(Table *t)
 	for (int c = 0; c < t->nties; c++)
 		t->ties[c].type = find_type(t->ties[c].type_name);
 	t->score.type = find_type(t->score.type_name);
-	t->group.type = find_type(t->group.type_name);
+	for (int c = 0; c < t->ngroups; c++)
+		t->groups[c].type = find_type(t->groups[c].type_name);
 }
 
 static void
@@ -739,6 +788,7 @@ forget_texts(Table *t)
 	free(t->member_order);
 	free(t->ranked);
 	free(t->conflict);
+	free(t->group);
 	free(t->columns);
 }
 
@@ -767,14 +817,19 @@ choose_tables(void)
 		{
 			*t = fixed_tables[i];
 			t->written = t;
-			t->strict = percent(50);
-			t->tidy = percent(50);
+			/* Any of several board columns may be null: mostly some are. */
+			t->strict = percent(t->rows == NULL ? 50 : 20);
+			t->tidy = percent(t->rows == NULL ? 50 : 20);
 			if (i > 0 && strcmp(t->name, tables[i - 1].name) == 0)
 			{
 				t->strict = tables[i - 1].strict;
 				t->tidy = tables[i - 1].tidy;
+				if (t->rows != NULL)
+					t->written = tables[i - 1].written;
 			}
 			find_types(t);
+			if (t->rows != NULL)
+				choose_rows(t, t->rows);
 		}
 		describe(t);
 	}

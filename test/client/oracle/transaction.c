@@ -267,8 +267,6 @@ write_with_savepoints(const Table *t)
 static bool
 write_for_standby(const Table *t)
 {
-	char	   *value;
-
 	switch (rnd(50))
 	{
 		case 0:
@@ -278,10 +276,8 @@ write_for_standby(const Table *t)
 			/* A board of a family goes, and its next row makes it again. */
 			if (t->values == NULL)
 				return false;
-			value = literal(any_value(t));
-			run_free(format("DELETE FROM %s WHERE %s = %s", t->name,
-							column_of(NULL, &t->group), value));
-			free(value);
+			run_free(format("DELETE FROM %s WHERE %s", t->name,
+							on_board(t, any_value(t))));
 			return true;
 		default:
 			return false;
