@@ -177,6 +177,9 @@ SELECT lb_hide(7, boards => '{scores}');
 SELECT lb_count('scores:(FR,1)'), lb_count('scores:(DE,2)');
 SELECT lb_show(7, boards => '{scores}');
 SELECT lb_count('scores:(FR,1)'), lb_count('scores:(DE,2)');
+SELECT lb_create_board('lower', 'scores', board_column => '(lower(country)), country, level', ranked_if => 'shown');
+SELECT lb_hide(7, boards => '{lower}'), lb_show(7, boards => '{lower}');
+SELECT lb_drop_board('lower');
 SELECT * FROM lb_verify();
 
 -- What they do not have.
