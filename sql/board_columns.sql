@@ -161,6 +161,15 @@ INSERT INTO lands SELECT i, 'FR', i, true, NULL, 5 FROM generate_series(2001, 21
 SELECT lbt.result($$SELECT count(*), max(score), min(score) FROM lands WHERE country = 'FR'$$);
 SELECT * FROM lbt.plan($$SELECT count(*) FROM lands WHERE country = 'FR'$$, 'ANALYZE');
 SELECT * FROM lb_verify();
+-- The columns in another order: until the commit the index stays that of the others.
+SELECT lb_stat_reset();
+SELECT lb_count('lands:(t,DE,5)');
+BEGIN;
+UPDATE lb_board SET board_column = 'country, live, level' WHERE board = 'lands';
+SELECT lb_count('lands:(DE,t,5)'), lb_wait_ready('1 min');
+SELECT lbt.result($$SELECT count(*), max(score), min(score) FROM lands WHERE country = 'DE'$$);
+ROLLBACK;
+SELECT state, index_reads FROM lb_stat_board WHERE board = 'lands:(t,DE,5)';
 
 -- A key that has some of them, or all.
 CREATE TABLE scores (player_id bigint, country text, level integer NOT NULL, score bigint NOT NULL, shown boolean DEFAULT true, UNIQUE (level, player_id, country));
