@@ -150,6 +150,7 @@ SELECT q, lbt.nodes('SELECT ' || q) AS nodes, lbt.result('SELECT ' || q) FROM un
 	'count(*) FILTER (WHERE score > 50), count(*) FROM lands WHERE level = 3 AND day IS NOT NULL',
 	'count(*) FILTER (WHERE day = ''0001-01-01 BC''), count(*) FROM lands WHERE level = 3 AND day IS NOT NULL',
 	'count(*) FROM (SELECT * FROM lands WHERE level = 3 AND day IS NOT NULL LIMIT 5) AS l']) AS q;
+SELECT reason FROM lb_explain($$SELECT rank(4) WITHIN GROUP (ORDER BY score DESC) FROM lands WHERE country = 'FR'$$) WHERE board = 'lands';
 -- Boards that the transaction has made and emptied; one that is older than a change; more of them than one query reads.
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 INSERT INTO lands VALUES (1001, 'FR', 77, true, '2026-11-28', 1000);
