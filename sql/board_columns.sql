@@ -150,6 +150,7 @@ SELECT q, lbt.nodes('SELECT ' || q) AS nodes, lbt.result('SELECT ' || q) FROM un
 	'count(*) FILTER (WHERE score > 50), count(*) FROM lands WHERE level = 3 AND day IS NOT NULL',
 	'count(*) FILTER (WHERE day = ''0001-01-01 BC''), count(*) FROM lands WHERE level = 3 AND day IS NOT NULL',
 	'count(*) FROM (SELECT * FROM lands WHERE level = 3 AND day IS NOT NULL LIMIT 5) AS l']) AS q;
+SELECT reason FROM lb_explain($$SELECT rank(4) WITHIN GROUP (ORDER BY score DESC) FROM lands WHERE country = 'FR'$$) WHERE board = 'lands';
 -- Boards that the transaction has made and emptied; one that is older than a change; more of them than one query reads.
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 INSERT INTO lands VALUES (1001, 'FR', 77, true, '2026-11-28', 1000);
@@ -161,6 +162,15 @@ INSERT INTO lands SELECT i, 'FR', i, true, NULL, 5 FROM generate_series(2001, 21
 SELECT lbt.result($$SELECT count(*), max(score), min(score) FROM lands WHERE country = 'FR'$$);
 SELECT * FROM lbt.plan($$SELECT count(*) FROM lands WHERE country = 'FR'$$, 'ANALYZE');
 SELECT * FROM lb_verify();
+-- The columns in another order: until the commit the index stays that of the others.
+SELECT lb_stat_reset();
+SELECT lb_count('lands:(t,DE,5)');
+BEGIN;
+UPDATE lb_board SET board_column = 'country, live, level' WHERE board = 'lands';
+SELECT lb_count('lands:(DE,t,5)'), lb_wait_ready('1 min');
+SELECT lbt.result($$SELECT count(*), max(score), min(score) FROM lands WHERE country = 'DE'$$);
+ROLLBACK;
+SELECT state, index_reads FROM lb_stat_board WHERE board = 'lands:(t,DE,5)';
 
 -- A key that has some of them, or all.
 CREATE TABLE scores (player_id bigint, country text, level integer NOT NULL, score bigint NOT NULL, shown boolean DEFAULT true, UNIQUE (level, player_id, country));
@@ -177,6 +187,9 @@ SELECT lb_hide(7, boards => '{scores}');
 SELECT lb_count('scores:(FR,1)'), lb_count('scores:(DE,2)');
 SELECT lb_show(7, boards => '{scores}');
 SELECT lb_count('scores:(FR,1)'), lb_count('scores:(DE,2)');
+SELECT lb_create_board('lower', 'scores', board_column => '(lower(country)), country, level', ranked_if => 'shown');
+SELECT lb_hide(7, boards => '{lower}'), lb_show(7, boards => '{lower}');
+SELECT lb_drop_board('lower');
 SELECT * FROM lb_verify();
 
 -- What they do not have.

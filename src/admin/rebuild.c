@@ -327,8 +327,11 @@ wait_for_board(const char *name, int64 until)
 				return true;	/* dropped */
 			if (lb_created_here(defn))
 				return false;
-			if (shared == NULL && locked && !lb_shared_board_is_other(defn))
-				return false;	/* memory is used up */
+
+			/* Memory is used up, or it is built when we commit. */
+			if (shared == NULL && locked &&
+				(!lb_shared_board_is_other(defn) || lb_altered_here(defn)))
+				return false;
 
 			/* It never will be, and its reads raise an error. */
 			if (RecoveryInProgress() &&

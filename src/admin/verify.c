@@ -616,7 +616,8 @@ verify_defn(ReturnSetInfo *rsinfo, bool as_text, LbDefinition *defn,
 		report(&v, defn->name, NULL,
 			   "the board was created by this transaction");
 	else if (v.shared == NULL)
-		report(&v, defn->name, NULL,
+		report(&v, defn->name, NULL, lb_shared_board_is_other(defn) ?
+			   "another definition of it is being replaced" :
 			   "the shared memory of leaderboard.memory is used up");
 	else if (defn->problem != NULL)
 		report(&v, defn->name, NULL, defn->problem);

@@ -71,6 +71,7 @@ typedef struct LbDefinition
 								 * leaderboard.offline decides */
 
 	/* Of the index. */
+	TransactionId xmin;			/* what has written the row of lb_board */
 	uint32		fingerprint;	/* of everything that the keys depend on */
 	LbShape		shape;			/* of a key, by the types of the columns; its
 								 * width is 0 until it is settled */

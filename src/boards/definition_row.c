@@ -262,6 +262,7 @@ lb_read_row(LbDefinition *defn, HeapTuple tuple, TupleDesc desc, Oid lb_board)
 #define IS_NULL(column) (nulls[Anum_lb_board_##column - 1])
 	memset(defn, 0, sizeof(LbDefinition));
 	defn->catalog = lb_board;
+	defn->xmin = HeapTupleHeaderGetXmin(tuple->t_data);
 	string = TextDatumGetCString(VALUE(board));
 	strlcpy(defn->name, string, NAMEDATALEN);
 	pfree(string);

@@ -10,6 +10,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
@@ -386,7 +387,7 @@ lb_shared_board_fits(const LbSharedBoard *shared, const LbDefinition *defn)
  * there, which is taken offline: transactions that began before the change may
  * still publish to it.  A build follows at once, since either of the two may
  * be the one that lb_board records: a process has an old one until it gets the
- * invalidation.
+ * invalidation.  Before our own commit it is the one in the directory.
  */
 static LbSharedBoard *
 find_or_create(const LbDefinition *defn, bool create, bool *changed)
@@ -397,7 +398,8 @@ find_or_create(const LbDefinition *defn, bool create, bool *changed)
 	*changed = shared != NULL && !lb_shared_board_fits(shared, defn);
 	if (*changed)
 	{
-		if (!lb_is_offline(shared))
+		if (!lb_is_offline(shared) &&
+			!TransactionIdIsCurrentTransactionId(defn->xmin))
 		{
 			lb_take_offline(shared, shared->generation,
 							"its definition in lb_board was changed", true);

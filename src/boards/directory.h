@@ -20,7 +20,8 @@
  * there; its width must be settled then.  NULL if it is not there, if memory
  * is used up, or if it has changed: another one of the same number is in the
  * directory, and is taken offline until a worker has built the one that
- * lb_board records.  Never raises.  Takes the directory's lock.
+ * lb_board records, unless this transaction has changed that.  Never raises.
+ * Takes the directory's lock.
  */
 extern LbSharedBoard *lb_shared_board_attach_anew(LbDefinition *defn,
 												  bool create);

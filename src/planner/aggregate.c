@@ -256,8 +256,6 @@ adds_up(const Aggref *agg)
 static bool
 add_kind(Match *match, const Aggref *agg)
 {
-	if (match->quals.open != 0 && !adds_up(agg))
-		return lb_miss(match->source, match->defn, LB_MISS_WHICH_BOARD);
 	if (AGGKIND_IS_ORDERED_SET(agg->aggkind))
 		return add_ordered(match, agg);
 	if (agg->aggfnoid == F_COUNT_)
@@ -335,6 +333,8 @@ add_aggref(Match *match, const Aggref *agg)
 		return lb_miss(source, match->defn, LB_MISS_FILTER);
 	if (filter && !raise_nothing(match->both.operands))
 		return lb_miss(source, match->defn, LB_MISS_FILTER);
+	if (match->quals.open != 0 && !adds_up(agg))
+		return lb_miss(source, match->defn, LB_MISS_WHICH_BOARD);
 	if (!add_kind(match, agg))
 		return lb_miss_expr(source, match->defn, LB_MISS_AGGREGATE,
 							unconstify(Aggref *, agg));

@@ -286,20 +286,26 @@ lock_scores(const char *leaderboard, const Player *player)
 
 /*
  * A statement that locks a player's rows of a family, in the order of submits,
- * which the column's collation need not be.
+ * which the column's collation need not be.  Expressions have no part in it:
+ * the player has one row for each row of values of the other columns.
  */
 static char *
 lock_text(const LbDefinition *defn)
 {
 	StringInfoData sql;
+	const char *separator = " ORDER BY ";
 
 	initStringInfo(&sql);
-	appendStringInfo(&sql, "SELECT FROM %s WHERE %s OPERATOR(pg_catalog.=) $1 ORDER BY ",
+	appendStringInfo(&sql, "SELECT FROM %s WHERE %s OPERATOR(pg_catalog.=) $1",
 					 defn->from_name, lb_quoted(lb_member_column(defn)));
 	for (int i = 0; i < defn->nboard; i++)
+	{
+		if (lb_board_columns(defn)[i].expression != NULL)
+			continue;
 		appendStringInfo(&sql, "%sCAST(%s AS pg_catalog.text) COLLATE pg_catalog.\"C\"",
-						 i > 0 ? ", " : "",
-						 lb_quoted(&lb_board_columns(defn)[i]));
+						 separator, lb_quoted(&lb_board_columns(defn)[i]));
+		separator = ", ";
+	}
 	appendStringInfoString(&sql, " FOR NO KEY UPDATE");
 	return sql.data;
 }
