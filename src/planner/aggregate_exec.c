@@ -409,21 +409,15 @@ add_results(AggNode *node, const LbDefinition *defn)
 	}
 }
 
-/*
- * The further boards of a scan are one read with the first.
- */
-static bool
-answer_next(AggNode *node, bool first)
+/* What a scan asks of further boards is one read with the first. */
+static void
+continue_read(LbAnswer *a, bool first)
 {
-	LbAnswer   *a = &node->answer;
-
 	CHECK_FOR_INTERRUPTS();
-	if (!first)
-	{
-		a->by_index--;
-		a->same_read = true;
-	}
-	return answer_board(node);
+	if (first)
+		return;
+	a->by_index--;
+	a->same_read = true;
 }
 
 /* Answer from the indexes of boards whose values are in an array. */
@@ -456,7 +450,8 @@ answer_array(AggNode *node)
 		memcpy(values, a->board_values, sizeof(values));
 		values[place] = elements[i];
 		(void) lb_set_target_value(target, a->value_types, values, a->room);
-		if (!answer_next(node, i == 0))
+		continue_read(a, i == 0);
+		if (!answer_board(node))
 			return false;
 		add_results(node, target->defn);
 	}
@@ -491,13 +486,8 @@ find_open_boards(AggNode *node, LbOpenBoards *boards)
 	{
 		LbStripe   *stripe;
 
-		CHECK_FOR_INTERRUPTS();
 		set_no_board(target, s);
-		if (s > 0)
-		{
-			a->by_index--;
-			a->same_read = true;
-		}
+		continue_read(a, s == 0);
 		if (!lb_answer_lock(a, node->distinct))
 			return false;
 		stripe = &a->access.shared->stripes[s];
@@ -545,7 +535,8 @@ answer_open(AggNode *node)
 		target->value = boards.values[i];
 		target->hash = lb_value_hash(&target->value);
 		target->stripe = lb_value_stripe(true, target->hash);
-		if (!answer_next(node, false))
+		continue_read(a, false);
+		if (!answer_board(node))
 			return false;
 		add_results(node, target->defn);
 	}
