@@ -593,6 +593,170 @@ SUPPORT leaderboard_internal.lb_support;
 COMMENT ON FUNCTION @extschema@.lb_histogram_key(integer, text) IS
 'how many have a score in each of some equal ranges, from worst to best';
 
+/*
+ * The twins once more, with a member or a score of any type: what a column has, and
+ * what drivers send with a type.  Literals and parameters without a type are text and
+ * stay above.  Arrays have no such form, since '{...}' would be ambiguous.  Both ends
+ * of a range become one type, as those of BETWEEN do; a score and a member are each
+ * of their own.
+ */
+CREATE FUNCTION @extschema@.lb_rank_key(
+	member anyelement,
+	board text DEFAULT 'global',
+	method text DEFAULT NULL)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'lb_rank_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 50;
+COMMENT ON FUNCTION @extschema@.lb_rank_key(anyelement, text, text) IS
+'rank of a member on a board; null if it is not on the board';
+
+CREATE FUNCTION @extschema@.lb_score_key(
+	member anyelement,
+	board text DEFAULT 'global')
+RETURNS text
+AS 'MODULE_PATHNAME', 'lb_score_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 50;
+COMMENT ON FUNCTION @extschema@.lb_score_key(anyelement, text) IS
+'score of a member on a board; null if it is not on the board';
+
+CREATE FUNCTION @extschema@.lb_percentile_key(
+	member anyelement,
+	board text DEFAULT 'global')
+RETURNS double precision
+AS 'MODULE_PATHNAME', 'lb_percentile_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 50;
+COMMENT ON FUNCTION @extschema@.lb_percentile_key(anyelement, text) IS
+'share of the board whose score is not better than the member''s, in percent';
+
+CREATE FUNCTION @extschema@.lb_player_key(
+	member anyelement,
+	board text DEFAULT 'global',
+	OUT rank bigint,
+	OUT score text,
+	OUT percentile double precision,
+	OUT total bigint)
+RETURNS record
+AS 'MODULE_PATHNAME', 'lb_player_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 100;
+COMMENT ON FUNCTION @extschema@.lb_player_key(anyelement, text) IS
+'rank, score and percentile of a member, and how many are on the board';
+
+CREATE FUNCTION @extschema@.lb_tier_key(
+	member anyelement,
+	board text DEFAULT 'global',
+	tiers numeric[] DEFAULT '{1,10,50}')
+RETURNS integer
+AS 'MODULE_PATHNAME', 'lb_tier_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 100;
+COMMENT ON FUNCTION @extschema@.lb_tier_key(anyelement, text, numeric[]) IS
+'lb_tier() of a member of any type';
+
+CREATE FUNCTION @extschema@.lb_metadata_key(
+	member anyelement,
+	board text DEFAULT 'global')
+RETURNS jsonb
+AS 'MODULE_PATHNAME', 'lb_metadata_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 100;
+COMMENT ON FUNCTION @extschema@.lb_metadata_key(anyelement, text) IS
+'lb_metadata() of a member of any type';
+
+CREATE FUNCTION @extschema@.lb_around_key(
+	member anyelement,
+	board text DEFAULT 'global',
+	radius integer DEFAULT 5)
+RETURNS TABLE (rank bigint, member text, score text)
+AS 'MODULE_PATHNAME', 'lb_around_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 100 ROWS 11
+SUPPORT leaderboard_internal.lb_support;
+COMMENT ON FUNCTION @extschema@.lb_around_key(anyelement, text, integer) IS
+'a member with its neighbours, up to radius places to either side';
+
+CREATE FUNCTION @extschema@.lb_rank_json_key(
+	member anyelement,
+	board text DEFAULT 'global',
+	radius integer DEFAULT 5)
+RETURNS json
+AS 'MODULE_PATHNAME', 'lb_rank_json_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 500
+SUPPORT leaderboard_internal.lb_support;
+COMMENT ON FUNCTION @extschema@.lb_rank_json_key(anyelement, text, integer) IS
+'a member with its neighbours as one json object; null if it is not on the board';
+
+CREATE FUNCTION @extschema@.lb_count_between_key(
+	lo anycompatible,
+	hi anycompatible,
+	board text DEFAULT 'global')
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'lb_count_between_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 50;
+COMMENT ON FUNCTION @extschema@.lb_count_between_key(anycompatible, anycompatible, text) IS
+'how many have a score from lo to hi; a null end is open';
+
+CREATE FUNCTION @extschema@.lb_count_before_key(
+	score text,
+	ties text[],
+	member anyelement,
+	board text DEFAULT 'global',
+	inclusive boolean DEFAULT false)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'lb_count_before_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 100;
+COMMENT ON FUNCTION @extschema@.lb_count_before_key(text, text[], anyelement, text, boolean) IS
+'lb_count_before() of a score and a member of any type';
+
+CREATE FUNCTION @extschema@.lb_count_before_key(
+	score anyelement,
+	ties text[],
+	member anycompatible,
+	board text DEFAULT 'global',
+	inclusive boolean DEFAULT false)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'lb_count_before_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 100;
+COMMENT ON FUNCTION @extschema@.lb_count_before_key(anyelement, text[], anycompatible, text, boolean) IS
+'lb_count_before() of a score and a member of any type';
+
+CREATE FUNCTION @extschema@.lb_rank_of_score_key(
+	score anyelement,
+	board text DEFAULT 'global',
+	method text DEFAULT NULL)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'lb_rank_of_score_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 50;
+COMMENT ON FUNCTION @extschema@.lb_rank_of_score_key(anyelement, text, text) IS
+'the rank that a score would get on a board';
+
+/* Without the name of a board.  These have no argument's name, by which they could be confused. */
+CREATE FUNCTION @extschema@.lb_around(
+	bigint,
+	integer)
+RETURNS TABLE (rank bigint, member bigint, score bigint)
+AS 'MODULE_PATHNAME', 'lb_around_global'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 100 ROWS 11
+SUPPORT leaderboard_internal.lb_support;
+COMMENT ON FUNCTION @extschema@.lb_around(bigint, integer) IS
+'a member of the board "global" with its neighbours, up to some places to either side';
+
+CREATE FUNCTION @extschema@.lb_around_key(
+	text,
+	integer)
+RETURNS TABLE (rank bigint, member text, score text)
+AS 'MODULE_PATHNAME', 'lb_around_global_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 100 ROWS 11
+SUPPORT leaderboard_internal.lb_support;
+COMMENT ON FUNCTION @extschema@.lb_around_key(text, integer) IS
+'a member of the board "global" with its neighbours, up to some places to either side';
+
+CREATE FUNCTION @extschema@.lb_around_key(
+	anyelement,
+	integer)
+RETURNS TABLE (rank bigint, member text, score text)
+AS 'MODULE_PATHNAME', 'lb_around_global_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 100 ROWS 11
+SUPPORT leaderboard_internal.lb_support;
+COMMENT ON FUNCTION @extschema@.lb_around_key(anyelement, integer) IS
+'a member of the board "global" with its neighbours, up to some places to either side';
+
 CREATE FUNCTION @extschema@.lb_resolve_board(
 	board text)
 RETURNS text
@@ -763,6 +927,21 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 ROWS 3;
 COMMENT ON FUNCTION @extschema@.lb_submit_key(text, bigint, text, text, timestamptz, text[], text, jsonb) IS
 'lb_submit() of a player of any type, as text';
 
+CREATE FUNCTION @extschema@.lb_submit_key(
+	member anyelement,
+	amount bigint,
+	op text DEFAULT NULL,
+	match_id text DEFAULT NULL,
+	at timestamptz DEFAULT pg_catalog.now(),
+	boards text[] DEFAULT NULL,
+	leaderboard text DEFAULT 'global',
+	metadata jsonb DEFAULT NULL)
+RETURNS TABLE (board text, score bigint, rank bigint, previous_rank bigint, applied boolean)
+AS 'MODULE_PATHNAME', 'lb_submit_key'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 ROWS 3;
+COMMENT ON FUNCTION @extschema@.lb_submit_key(anyelement, bigint, text, text, timestamptz, text[], text, jsonb) IS
+'lb_submit() of a player of any type';
+
 CREATE FUNCTION @extschema@.lb_submit_match(
 	member bigint,
 	amounts jsonb,
@@ -784,6 +963,17 @@ AS 'MODULE_PATHNAME', 'lb_submit_match_key'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 2000 ROWS 6;
 COMMENT ON FUNCTION @extschema@.lb_submit_match_key(text, jsonb, text, timestamptz) IS
 'lb_submit_match() of a player of any type, as text';
+
+CREATE FUNCTION @extschema@.lb_submit_match_key(
+	member anyelement,
+	amounts jsonb,
+	match_id text DEFAULT NULL,
+	at timestamptz DEFAULT pg_catalog.now())
+RETURNS TABLE (board text, score bigint, rank bigint, previous_rank bigint, applied boolean)
+AS 'MODULE_PATHNAME', 'lb_submit_match_key'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 2000 ROWS 6;
+COMMENT ON FUNCTION @extschema@.lb_submit_match_key(anyelement, jsonb, text, timestamptz) IS
+'lb_submit_match() of a player of any type';
 
 CREATE FUNCTION @extschema@.lb_submit_many(
 	members bigint[],
@@ -1399,6 +1589,15 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION @extschema@.lb_join_key(text, text) IS
 'lb_join() of a player of any type, as text';
 
+CREATE FUNCTION @extschema@.lb_join_key(
+	member anyelement,
+	board text)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'lb_join_key'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_join_key(anyelement, text) IS
+'lb_join() of a player of any type';
+
 CREATE FUNCTION @extschema@.lb_leave(
 	member bigint,
 	board text)
@@ -1417,6 +1616,15 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION @extschema@.lb_leave_key(text, text) IS
 'lb_leave() of a player of any type, as text';
 
+CREATE FUNCTION @extschema@.lb_leave_key(
+	member anyelement,
+	board text)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'lb_leave_key'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_leave_key(anyelement, text) IS
+'lb_leave() of a player of any type';
+
 CREATE FUNCTION @extschema@.lb_entry_status(
 	member bigint,
 	board text)
@@ -1434,6 +1642,15 @@ AS 'MODULE_PATHNAME', 'lb_entry_status_key'
 LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 1;
 COMMENT ON FUNCTION @extschema@.lb_entry_status_key(text, text) IS
 'lb_entry_status() of a player of any type, as text';
+
+CREATE FUNCTION @extschema@.lb_entry_status_key(
+	member anyelement,
+	board text)
+RETURNS TABLE (board text, joined boolean, entrants bigint, max_entrants bigint, opens timestamptz, closes timestamptz, is_open boolean)
+AS 'MODULE_PATHNAME', 'lb_entry_status_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 1;
+COMMENT ON FUNCTION @extschema@.lb_entry_status_key(anyelement, text) IS
+'lb_entry_status() of a player of any type';
 
 /*
  * Written through lb_set_reward(); part of a dump.  It has no foreign key: a
@@ -1615,6 +1832,16 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION @extschema@.lb_hide_key(text, text[], text) IS
 'lb_hide() of a player of any type, as text';
 
+CREATE FUNCTION @extschema@.lb_hide_key(
+	member anyelement,
+	boards text[] DEFAULT NULL,
+	reason text DEFAULT NULL)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'lb_hide_key'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_hide_key(anyelement, text[], text) IS
+'lb_hide() of a player of any type';
+
 CREATE FUNCTION @extschema@.lb_show(
 	member bigint,
 	boards text[] DEFAULT NULL)
@@ -1633,6 +1860,15 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION @extschema@.lb_show_key(text, text[]) IS
 'lb_show() of a player of any type, as text';
 
+CREATE FUNCTION @extschema@.lb_show_key(
+	member anyelement,
+	boards text[] DEFAULT NULL)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'lb_show_key'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_show_key(anyelement, text[]) IS
+'lb_show() of a player of any type';
+
 CREATE FUNCTION @extschema@.lb_forget_player(
 	member bigint)
 RETURNS TABLE (relation regclass, removed bigint)
@@ -1648,6 +1884,14 @@ AS 'MODULE_PATHNAME', 'lb_forget_player_key'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000 ROWS 10;
 COMMENT ON FUNCTION @extschema@.lb_forget_player_key(text) IS
 'lb_forget_player() of a player of any type, as text';
+
+CREATE FUNCTION @extschema@.lb_forget_player_key(
+	member anyelement)
+RETURNS TABLE (relation regclass, removed bigint)
+AS 'MODULE_PATHNAME', 'lb_forget_player_key'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000 ROWS 10;
+COMMENT ON FUNCTION @extschema@.lb_forget_player_key(anyelement) IS
+'lb_forget_player() of a player of any type';
 
 
 /* ----------------------------------------------------------------
@@ -1755,6 +1999,17 @@ COMMENT ON FUNCTION @extschema@.lb_watch_member_key(text, text) IS
 REVOKE ALL ON FUNCTION @extschema@.lb_watch_member_key(text, text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION @extschema@.lb_watch_member_key(text, text) TO pg_database_owner;
 
+CREATE FUNCTION @extschema@.lb_watch_member_key(
+	member anyelement,
+	board text DEFAULT 'global')
+RETURNS void
+AS 'MODULE_PATHNAME', 'lb_watch_member_key'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_watch_member_key(anyelement, text) IS
+'lb_watch_member() of a member of any type';
+REVOKE ALL ON FUNCTION @extschema@.lb_watch_member_key(anyelement, text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_watch_member_key(anyelement, text) TO pg_database_owner;
+
 CREATE FUNCTION @extschema@.lb_unwatch_member(
 	member bigint,
 	board text DEFAULT 'global')
@@ -1771,6 +2026,15 @@ RETURNS boolean
 AS 'MODULE_PATHNAME', 'lb_unwatch_member_key'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION @extschema@.lb_unwatch_member_key(text, text) IS
+'ends lb_watch_member_key(); returns whether the member was watched';
+
+CREATE FUNCTION @extschema@.lb_unwatch_member_key(
+	member anyelement,
+	board text DEFAULT 'global')
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'lb_unwatch_member_key'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_unwatch_member_key(anyelement, text) IS
 'ends lb_watch_member_key(); returns whether the member was watched';
 
 /* A round of the worker. */

@@ -127,18 +127,24 @@ numeric_fits(int32 typmod, int16 *scale)
 	return ((typmod >> 16) & 0xffff) <= LB_MAX_PRECISION;
 }
 
+const LbType *
+lb_known_type(Oid type)
+{
+	for (int i = 0; i < (int) lengthof(types); i++)
+	{
+		if (types[i].oid == type)
+			return &types[i];
+	}
+	return NULL;
+}
+
 /* The row of a type that is no domain, or NULL if it cannot have the role. */
 static const LbType *
 find_type(Oid type, LbRole role)
 {
-	if (type_is_enum(type))
-		type = ANYENUMOID;
-	for (int i = 0; i < (int) lengthof(types); i++)
-	{
-		if (types[i].oid == type)
-			return (types[i].roles & LB_ROLE_BIT(role)) ? &types[i] : NULL;
-	}
-	return NULL;
+	const LbType *found = lb_known_type(type_is_enum(type) ? ANYENUMOID : type);
+
+	return found != NULL && (found->roles & LB_ROLE_BIT(role)) ? found : NULL;
 }
 
 void

@@ -19,6 +19,12 @@
 extern void lb_set_column_type(LbColumn *column, Oid type, int32 typmod);
 
 /*
+ * The row of a type that is no domain, whatever its role; NULL if no column of
+ * a board can have it.  Enums, which need catalogs, have none.
+ */
+extern const LbType *lb_known_type(Oid type);
+
+/*
  * How many words of a key a column of that type takes, or LB_TEXT; 0 if it
  * cannot have the role.  Raises what a catalog lookup can raise.
  */

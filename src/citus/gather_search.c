@@ -28,7 +28,10 @@
 /* The board of a call that names none. */
 #define DEFAULT_BOARD "global"
 
-/* The number of a function's argument "board"; -1 if it has none. */
+/*
+ * The number of a function's argument "board"; -1 if it has none.  If its
+ * board is the default always, it is a number that no argument has.
+ */
 static int
 board_argument(HeapTuple function)
 {
@@ -46,6 +49,9 @@ board_argument(HeapTuple function)
 			return input;
 		input++;
 	}
+	if (input == 2 && strncmp(NameStr(((Form_pg_proc) GETSTRUCT(function))->proname),
+							  "lb_around", 9) == 0)
+		return input;
 	return -1;
 }
 

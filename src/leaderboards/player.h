@@ -46,14 +46,14 @@ typedef struct LbPlayerArgument
 extern const char *lb_player_function(const LbPlayerArgument *argument);
 
 /*
- * Define a function of SQL, and its twin whose player is text:
+ * Define a function of SQL, and its twin whose player is text, or of any type:
  * body(fcinfo, as_text) returns a Datum.
  */
 #define LB_TWINS(name, body) \
 	PG_FUNCTION_INFO_V1(name); \
 	PG_FUNCTION_INFO_V1(name##_key); \
 	Datum name(PG_FUNCTION_ARGS) { return body(fcinfo, false); } \
-	Datum name##_key(PG_FUNCTION_ARGS) { return body(fcinfo, true); }
+	Datum name##_key(PG_FUNCTION_ARGS) { return lb_call_with_text(fcinfo, body); }
 
 /*
  * The player that a value of the argument is, of the type of the board's

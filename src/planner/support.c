@@ -69,11 +69,13 @@ typedef enum Measure
 } Measure;
 
 #define NO_ARGUMENT (-1)
+#define OF_GLOBAL (-2)			/* no argument: the board "global" */
 
 /* A function, by its arguments, counted from 0. */
 typedef struct SetFunction
 {
 	const char *name;			/* its twin's ends with _key */
+	int			nargs;
 	Measure		measure;
 	int			rows;			/* the argument that is the measure */
 	int			skip;			/* the one with rows that are skipped */
@@ -84,15 +86,16 @@ typedef struct SetFunction
 } SetFunction;
 
 static const SetFunction set_functions[] = {
-	{"lb_top", ROWS, 0, 2, 1, true, 1, 0},
-	{"lb_page", ROWS, 0, 2, 1, true, 1, 0},
-	{"lb_top_json", ROWS, 0, 2, 1, true, 1, 0},
-	{"lb_around", ROWS_AROUND, 2, NO_ARGUMENT, 1, true, 3, 0},
-	{"lb_rank_json", ROWS_AROUND, 2, NO_ARGUMENT, 1, true, 3, 0},
-	{"lb_ranks", ELEMENTS, 0, NO_ARGUMENT, 1, false, 0, 1},
-	{"lb_among", ELEMENTS, 0, NO_ARGUMENT, 1, true, 0, 2},
-	{"lb_histogram", ROWS, 0, NO_ARGUMENT, 1, false, 1, 1},
-	{"lb_archive_top", ROWS, 1, NO_ARGUMENT, NO_ARGUMENT, false, 0, 0}
+	{"lb_top", 3, ROWS, 0, 2, 1, true, 1, 0},
+	{"lb_page", 3, ROWS, 0, 2, 1, true, 1, 0},
+	{"lb_top_json", 3, ROWS, 0, 2, 1, true, 1, 0},
+	{"lb_around", 3, ROWS_AROUND, 2, NO_ARGUMENT, 1, true, 3, 0},
+	{"lb_around", 2, ROWS_AROUND, 1, NO_ARGUMENT, OF_GLOBAL, true, 3, 0},
+	{"lb_rank_json", 3, ROWS_AROUND, 2, NO_ARGUMENT, 1, true, 3, 0},
+	{"lb_ranks", 3, ELEMENTS, 0, NO_ARGUMENT, 1, false, 0, 1},
+	{"lb_among", 2, ELEMENTS, 0, NO_ARGUMENT, 1, true, 0, 2},
+	{"lb_histogram", 2, ROWS, 0, NO_ARGUMENT, 1, false, 1, 1},
+	{"lb_archive_top", 3, ROWS, 1, NO_ARGUMENT, NO_ARGUMENT, false, 0, 0}
 };
 
 /* A call to be estimated. */
@@ -111,7 +114,7 @@ typedef struct Call
  */
 
 static const SetFunction *
-find_function(const char *name)
+find_function(const char *name, int nargs)
 {
 	size_t		len = strlen(name);
 
@@ -121,7 +124,7 @@ find_function(const char *name)
 	{
 		const SetFunction *function = &set_functions[i];
 
-		if (strlen(function->name) == len &&
+		if (function->nargs == nargs && strlen(function->name) == len &&
 			strncmp(function->name, name, len) == 0)
 			return function;
 	}
@@ -145,7 +148,7 @@ find_call(Call *call, PlannerInfo *root, Oid funcid, Node *node)
 		return false;
 	proc = (Form_pg_proc) GETSTRUCT(tuple);
 	call->root = root;
-	call->function = find_function(NameStr(proc->proname));
+	call->function = find_function(NameStr(proc->proname), proc->pronargs);
 	call->args = ((FuncExpr *) node)->args;
 	call->usual_rows = proc->prorows;
 
@@ -175,6 +178,18 @@ known_argument(const Call *call, int i)
 		return NULL;
 	value = (const Const *) argument(call, i);
 	return IsA(value, Const) && !value->constisnull ? value : NULL;
+}
+
+/* The name of the board; NULL if it is not known. */
+static const text *
+known_board(const Call *call)
+{
+	const Const *name;
+
+	if (call->function->board == OF_GLOBAL)
+		return cstring_to_text("global");
+	name = known_argument(call, call->function->board);
+	return name == NULL ? NULL : DatumGetTextPP(name->constvalue);
 }
 
 /*
@@ -304,7 +319,7 @@ static void
 estimate(const Call *call, double *rows, double *members)
 {
 	const SetFunction *function = call->function;
-	const Const *name = known_argument(call, function->board);
+	const text *name = known_board(call);
 	const Const *skip = known_argument(call, function->skip);
 	double		left;
 
@@ -313,7 +328,7 @@ estimate(const Call *call, double *rows, double *members)
 		*rows = call->usual_rows;
 	*members = USUAL_MEMBERS;
 	if (name == NULL ||
-		!find_members(DatumGetTextPP(name->constvalue), members) ||
+		!find_members(name, members) ||
 		!function->own_rows)
 		return;
 	left = *members;

@@ -13,6 +13,7 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "catalog/pg_type_d.h"
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -162,7 +163,7 @@ convert_member(LbCall *call)
 	if (call->nulls[0])
 		memset(values, 0, sizeof(values));
 	else if (call->form == LB_AS_TEXT)
-		lb_member_from_text(defn, call->operands[0], values, nulls);
+		lb_member_from(defn, call->given[0], call->operands[0], values, nulls);
 	else
 		nulls[0] = !lb_member_from_bigint(defn, DatumGetInt64(call->operands[0]),
 										  values);
@@ -234,8 +235,9 @@ convert_operands(LbCall *call)
 			convert_members(call);
 		else if (operands[i].type == LB_SCORE_TYPE && !call->nulls[i])
 		{
-			call->operands[i] = lb_value_from_text(lb_score_column(defn)->type,
-												   call->operands[i]);
+			call->operands[i] = lb_value_from(lb_score_column(defn)->type,
+											  call->given[i],
+											  call->operands[i]);
 			lb_word_from_value(lb_score_column(defn), call->operands[i],
 							   &call->scores[i].floor, &call->scores[i].ceil);
 		}
@@ -300,6 +302,10 @@ lb_call_begin(LbCall *call, FunctionCallInfo fcinfo,
 		check_operand(fcinfo, operand);
 		call->operands[i] = fcinfo->args[operand->argument].value;
 		call->nulls[i] = fcinfo->args[operand->argument].isnull;
+		if (form == LB_AS_TEXT && (operand->type == LB_MEMBER_TYPE ||
+								   operand->type == LB_SCORE_TYPE))
+			call->given[i] = lb_take_argument(fcinfo, operand->argument,
+											  &call->operands[i]);
 		operand++;
 	}
 	lb_require_preload();
@@ -329,6 +335,8 @@ lb_call_find_own(LbCall *call, const char *board, int len,
 	call->function = function;
 	call->name = function->name;
 	call->start = NULL;
+	for (int i = 0; i < LB_MAX_OPERANDS; i++)
+		call->given[i] = TEXTOID;
 	do
 		find_board(call, board, len);
 	while (!types_ready(call));

@@ -113,6 +113,7 @@ typedef struct LbCall
 	LbMethod	method;
 	Datum		operands[LB_MAX_PARAMS];	/* the parameters of the query */
 	bool		nulls[LB_MAX_PARAMS];
+	Oid			given[LB_MAX_OPERANDS]; /* as text: lb_take_argument() */
 	LbAccess	access;
 
 	/*

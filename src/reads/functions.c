@@ -8,7 +8,8 @@
  * whether an index that keeps counts is enough for it; call.c does the rest,
  * for the function and for its twin.  To add a function, add a
  * row and the routine, and the two functions to the SQL script, the reference
- * and the tests.
+ * and the tests.  A twin that takes a member or a score has more signatures in
+ * the script, which take it in any type; for C they are the same function.
  *
  * In a template, $1, $2 ... are the operands.  query_text.c has the words in
  * braces, and says what B, O, P and K are.
@@ -19,6 +20,7 @@
 
 #include <math.h>
 
+#include "utils/builtins.h"
 #include "utils/float.h"
 #include "utils/guc.h"
 
@@ -530,6 +532,27 @@ TWINS(lb_ranks, lb_ranks_function)
 TWINS(lb_among, among_function)
 TWINS(lb_histogram, histogram_function)
 SQL_FUNCTION(lb_count, lb_call(fcinfo, &count_function))
+
+/* lb_around(member, radius): of the board "global". */
+static Datum
+around_global(FunctionCallInfo fcinfo,
+			  Datum (*call) (FunctionCallInfo, const LbReadFunction *))
+{
+	LOCAL_FCINFO(whole, 3);
+	Datum		result;
+
+	memcpy(whole, fcinfo, SizeForFunctionCallInfo(1));
+	whole->nargs = 3;
+	whole->args[1].value = CStringGetTextDatum("global");
+	whole->args[1].isnull = false;
+	whole->args[2] = fcinfo->args[1];
+	result = call(whole, &around_function);
+	fcinfo->isnull = whole->isnull;
+	return result;
+}
+
+SQL_FUNCTION(lb_around_global, around_global(fcinfo, lb_call))
+SQL_FUNCTION(lb_around_global_key, around_global(fcinfo, lb_call_as_text))
 
 /* lb_top() as one object, and lb_player() and lb_around() in one. */
 SQL_FUNCTION(lb_top_json, lb_call_top_json(fcinfo, &lb_top_function))

@@ -24,13 +24,16 @@
 #include "utils/date.h"
 #include "utils/datetime.h"
 #include "utils/fmgroids.h"
+#include "utils/float.h"
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
 #include "utils/typcache.h"
 #include "utils/uuid.h"
 
+#include "boards/types.h"
 #include "reads/text.h"
 #include "sql/spi.h"
 #include "util/compat.h"
@@ -259,6 +262,98 @@ lb_value_to_text(const LbType *type, Datum value)
 	return CStringGetTextDatum(DatumGetCString(DirectFunctionCall1(type->out, value)));
 }
 
+/*
+ * The text of a value of a type that no column of a board has.  Rows have
+ * fields of all types, which lb_value_to_text() would show so.
+ */
+static Datum
+other_to_text(Oid type, Datum value)
+{
+	Oid			out;
+	bool		varlena;
+	int			nestlevel = 0;
+	Datum		result;
+
+	getTypeOutputInfo(type, &out, &varlena);
+	if (DateStyle != USE_ISO_DATES || extra_float_digits < 1)
+	{
+		nestlevel = NewGUCNestLevel();
+		(void) set_config_option("datestyle", "ISO", PGC_USERSET,
+								 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+								 false);
+		(void) set_config_option("extra_float_digits", "1", PGC_USERSET,
+								 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+								 false);
+	}
+	result = CStringGetTextDatum(OidOutputFunctionCall(out, value));
+	if (nestlevel > 0)
+		AtEOXact_GUC(true, nestlevel);
+	return result;
+}
+
+/* The text of an array of one uuid is a uuid, too. */
+static pg_noinline void
+raise_array(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATATYPE_MISMATCH),
+			 errmsg("an array is not a member or a score"),
+			 errhint("Functions for many members, such as %s, take them as text[].",
+					 "lb_ranks_key()")));
+}
+
+Oid
+lb_take_argument(FunctionCallInfo fcinfo, int argument, Datum *value)
+{
+	Oid			type = get_fn_expr_argtype(fcinfo->flinfo, argument);
+
+	/* A call without an expression is one of our own. */
+	if (type == TEXTOID || !OidIsValid(type))
+		return TEXTOID;
+	type = getBaseType(type);
+	if (lb_known_type(type) != NULL)
+		return type;
+	if (type_is_array(type))
+		raise_array();
+	if (!fcinfo->args[argument].isnull)
+		*value = other_to_text(type, *value);
+	return TEXTOID;
+}
+
+Datum
+lb_value_from(const LbType *type, Oid given, Datum value)
+{
+	if (given == TEXTOID)
+		return lb_value_from_text(type, value);
+	if (given == type->oid && !type->is_text)
+		return value;
+	return lb_value_from_text(type,
+							  lb_value_to_text(lb_known_type(given), value));
+}
+
+Datum
+lb_call_with_text(FunctionCallInfo fcinfo,
+				  Datum (*body) (FunctionCallInfo fcinfo, bool as_text))
+{
+	Datum		value = fcinfo->args[0].value;
+	Oid			type = lb_take_argument(fcinfo, 0, &value);
+	FunctionCallInfo call;
+	Datum		result;
+
+	if (type == TEXTOID && value == fcinfo->args[0].value)
+		return body(fcinfo, true);
+	if (type != TEXTOID && !fcinfo->args[0].isnull)
+		value = lb_value_to_text(lb_known_type(type), value);
+
+	/* The executor keeps arguments that are constants for its next call. */
+	call = palloc(SizeForFunctionCallInfo(fcinfo->nargs));
+	memcpy(call, fcinfo, SizeForFunctionCallInfo(fcinfo->nargs));
+	call->args[0].value = value;
+	result = body(call, true);
+	fcinfo->isnull = call->isnull;
+	return result;
+}
+
 
 void
 lb_argument_context(void *arg)
@@ -382,6 +477,21 @@ lb_member_from_text(const LbDefinition *defn, Datum t, Datum *values,
 	tuple.t_tableOid = InvalidOid;
 	tuple.t_data = row;
 	heap_deform_tuple(&tuple, row_type.desc, values, nulls);
+}
+
+void
+lb_member_from(const LbDefinition *defn, Oid given, Datum value,
+			   Datum *values, bool *nulls)
+{
+	if (defn->nmember == 1)
+	{
+		values[0] = lb_value_from(lb_member_columns(defn)->type, given, value);
+		nulls[0] = false;
+		return;
+	}
+	if (given != TEXTOID)
+		value = lb_value_to_text(lb_known_type(given), value);
+	lb_member_from_text(defn, value, values, nulls);
 }
 
 Datum

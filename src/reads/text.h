@@ -10,6 +10,8 @@
 
 #include "postgres.h"
 
+#include "fmgr.h"
+
 #include "boards/definition.h"
 #include "util/compat.h"
 
@@ -21,6 +23,33 @@
  */
 extern Datum lb_value_from_text(const LbType *type, Datum t);
 extern Datum lb_value_to_text(const LbType *type, Datum value);
+
+/*
+ * An argument that is text in one signature of a function and of any type in
+ * another: the type of its value, and the value in that type.  It is text, or
+ * a type that lb_value_from() takes.  A value of another type, such as a row,
+ * becomes text, so that nothing that converts it later looks up catalogs.
+ * Raises 42804 if it is an array, and what the type's output function raises.
+ */
+extern Oid	lb_take_argument(FunctionCallInfo fcinfo, int argument,
+							 Datum *value);
+
+/*
+ * The value of a type from one of the type that lb_take_argument() has
+ * returned, and the values of a member: through text, unless it has the type
+ * already.
+ */
+extern Datum lb_value_from(const LbType *type, Oid given, Datum value);
+extern void lb_member_from(const LbDefinition *defn, Oid given, Datum value,
+						   Datum *values, bool *nulls);
+
+/*
+ * Call a function whose first argument is such a one, with that argument as
+ * text: body(fcinfo, true).
+ */
+extern Datum lb_call_with_text(FunctionCallInfo fcinfo,
+							   Datum (*body) (FunctionCallInfo fcinfo,
+											  bool as_text));
 
 /*
  * Set what texts of values depend on, so that they are the same in all

@@ -477,7 +477,7 @@ submit(FunctionCallInfo fcinfo, bool as_text)
 	return lb_submit_as(fcinfo, &player);
 }
 
-LB_SUBMIT_TWINS(submit)
+LB_TWINS(lb_submit, submit)
 
 
 /* ----------------------------------------------------------------
@@ -683,7 +683,7 @@ submit_match(FunctionCallInfo fcinfo, bool as_text)
 	return (Datum) 0;
 }
 
-LB_SUBMIT_TWINS(submit_match)
+LB_TWINS(lb_submit_match, submit_match)
 
 void
 lb_submit_init(void)

@@ -107,14 +107,4 @@ extern int64 lb_submit_all(LbSubmitTarget *t, LbSubmitItem *items, int n);
 extern LbItemOutcome *lb_submit_each_of(LbSubmitTarget *t, LbSubmitItem *items,
 										int n);
 
-/*
- * A function lb_name, and its twin lb_name_key, which takes players as text:
- * both are name(fcinfo, whether they are text).
- */
-#define LB_SUBMIT_TWINS(name) \
-	PG_FUNCTION_INFO_V1(lb_##name); \
-	PG_FUNCTION_INFO_V1(lb_##name##_key); \
-	Datum lb_##name(PG_FUNCTION_ARGS) { return name(fcinfo, false); } \
-	Datum lb_##name##_key(PG_FUNCTION_ARGS) { return name(fcinfo, true); }
-
 #endif							/* LB_SUBMIT_H */

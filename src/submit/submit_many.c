@@ -30,6 +30,16 @@
 #include "submit/applied.h"
 #include "submit/submit.h"
 
+/*
+ * A function lb_name, and its twin lb_name_key, whose players are texts:
+ * name(fcinfo, whether they are) returns a Datum.
+ */
+#define TWINS(name) \
+	PG_FUNCTION_INFO_V1(lb_##name); \
+	PG_FUNCTION_INFO_V1(lb_##name##_key); \
+	Datum lb_##name(PG_FUNCTION_ARGS) { return name(fcinfo, false); } \
+	Datum lb_##name##_key(PG_FUNCTION_ARGS) { return name(fcinfo, true); }
+
 
 /* ----------------------------------------------------------------
  *		lb_submit_many
@@ -186,7 +196,7 @@ submit_many(FunctionCallInfo fcinfo, bool as_text)
 	PG_RETURN_INT64(n);
 }
 
-LB_SUBMIT_TWINS(submit_many)
+TWINS(submit_many)
 
 
 /* ----------------------------------------------------------------
@@ -326,4 +336,4 @@ submit_each(FunctionCallInfo fcinfo, bool as_text)
 	return (Datum) 0;
 }
 
-LB_SUBMIT_TWINS(submit_each)
+TWINS(submit_each)
