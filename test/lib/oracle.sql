@@ -13,6 +13,7 @@
 -- function returns, and what it should return, as texts.  These words stand for:
 --
 --	{_key}			nothing, or the end of the twin's name
+--	{:m} {:s}		nothing, or the type of the member or the score: a twin takes either
 --	{board}			the board's name, as a literal
 --	{table} {ranked}	its table, and the condition for a row to be ranked
 --	{member} {score}	columns, the member's with commas between
@@ -63,25 +64,25 @@ WITH b AS MATERIALIZED (
 
 ('lb_rank', 'm', $$
 SELECT format('lb_rank{_key}(%s, %L, %L)', i, {board}, w),
-	lb_rank{_key}(i, {board}, w)::text,
+	lb_rank{_key}(i{:m}, {board}, w)::text,
 	(CASE coalesce(w, {method}) WHEN 'row_number' THEN place WHEN 'rank' THEN r ELSE d END)::text
 FROM {keys} AS k (i)
 	CROSS JOIN (VALUES (NULL), ('row_number'), ('rank'), ('dense_rank')) AS v (w)
 	LEFT JOIN b ON m = i AND nth = 1$$),
 
 ('lb_score', 'ms', $$
-SELECT format('lb_score{_key}(%s, %L)', i, {board}), lb_score{_key}(i, {board})::text, st
+SELECT format('lb_score{_key}(%s, %L)', i, {board}), lb_score{_key}(i{:m}, {board})::text, st
 FROM {keys} AS k (i) LEFT JOIN b ON m = i AND nth = 1$$),
 
 ('lb_percentile', 'm', $$
-SELECT format('lb_percentile{_key}(%s, %L)', i, {board}), lb_percentile{_key}(i, {board})::text, pct::text
+SELECT format('lb_percentile{_key}(%s, %L)', i, {board}), lb_percentile{_key}(i{:m}, {board})::text, pct::text
 FROM {keys} AS k (i) LEFT JOIN b ON m = i AND nth = 1$$),
 
 ('lb_player', 'ms', $$
 SELECT format('lb_player{_key}(%s, %L)', i, {board}),
 	row(p.rank, p.score, p.percentile, p.total)::text, row({k}, st, pct, n)::text
 FROM {keys} AS k (i)
-	LEFT JOIN LATERAL lb_player{_key}(i, {board}) AS p ON true
+	LEFT JOIN LATERAL lb_player{_key}(i{:m}, {board}) AS p ON true
 	LEFT JOIN b ON m = i AND nth = 1$$),
 
 ('lb_top', 'ms', $$
@@ -120,7 +121,7 @@ FROM (SELECT count(*) AS total FROM b) AS c
 
 ('lb_rank_json', 'm', $$
 SELECT format('lb_rank_json{_key}(%s, %L, %s)', i, {board}, radius),
-	lb_rank_json{_key}(i, {board}, radius)::text,
+	lb_rank_json{_key}(i{:m}, {board}, radius)::text,
 	(SELECT concat('{"player_id":', p.j, ',"board":', to_json({board}::text), ',"rank":', p.{k},
 			',"score":', lbt.json(p.own), ',"percentile":', p.pct, ',"top_percentile":', 100 - p.pct,
 			',"surrounding_players":[', (SELECT string_agg(concat('{"rank":', {k}, ',"player_id":', j,
@@ -132,7 +133,7 @@ FROM {few_keys} AS k (i) CROSS JOIN (VALUES (0), (1), ($A % 100)) AS r (radius)$
 -- By row_number, members at better places are ahead; else those with better scores.
 ('lb_tier', 'm', $$
 SELECT format('lb_tier{_key}(%s, %L, %L)', i, {board}, t),
-	lb_tier{_key}(i, {board}, t)::text,
+	lb_tier{_key}(i{:m}, {board}, t)::text,
 	(SELECT (1 + count(*) FILTER (WHERE 100 * (CASE {method} WHEN 'row_number' THEN place ELSE r END - 1) >= p * n))::text
 		FROM b CROSS JOIN unnest(t) AS u (p) WHERE m = i AND nth = 1 GROUP BY m)
 FROM {keys} AS k (i)
@@ -148,7 +149,7 @@ FROM {places} AS x (p)
 ('lb_around', 'ms', $$
 SELECT format('lb_around{_key}(%s, %L, %s)', i, {board}, radius),
 	(SELECT string_agg(row(t.rank, t.member, t.score)::text, ' ' ORDER BY t.ordinality)
-		FROM lb_around{_key}(i, {board}, radius) WITH ORDINALITY AS t),
+		FROM lb_around{_key}(i{:m}, {board}, radius) WITH ORDINALITY AS t),
 	(SELECT string_agg(row({k}, m, st)::text, ' ' ORDER BY place)
 		FROM b WHERE place BETWEEN p - radius AND p + radius)
 FROM {few_keys} AS k (i)
@@ -160,7 +161,7 @@ SELECT format('lb_count(%L)', {board}::text), lb_count({board})::text, (SELECT c
 
 ('lb_count_between', 's', $$
 SELECT format('lb_count_between{_key}(%L, %L, %L)', lo, hi, {board}),
-	lb_count_between{_key}(lo, hi, {board})::text,
+	lb_count_between{_key}(lo{:s}, hi{:s}, {board})::text,
 	(SELECT count(*) FROM b WHERE (lo IS NULL OR s >= lo::{type})
 		AND (hi IS NULL OR s <= hi::{type}))::text
 FROM {scores} AS l (lo) CROSS JOIN {few_scores} AS h (hi)$$),
@@ -176,7 +177,7 @@ SELECT what, got, want FROM (WITH parts AS MATERIALIZED (
 		dense_rank() OVER (ORDER BY {member_order}) AS m_place
 	FROM {table} WHERE {ranked})
 SELECT format('lb_count_before{_key}(%L, %L, %L, %L, %L)', k.s, k.ties, k.m, {board}, i),
-	lb_count_before{_key}(k.s, k.ties, k.m, {board}, i)::text,
+	lb_count_before{_key}(k.s{:s}, k.ties, k.m{:m}, {board}, i)::text,
 	(SELECT count(*) FILTER (WHERE (s_place, t_place, m_place) < (k.s_place, k.t_place, k.m_place)
 			OR i AND (s_place, t_place, m_place) = (k.s_place, k.t_place, k.m_place)) FROM parts)::text
 FROM (SELECT x.s, x.s_place, y.ties, y.t_place, z.m, z.m_place
@@ -189,7 +190,7 @@ FROM (SELECT x.s, x.s_place, y.ties, y.t_place, z.m, z.m_place
 
 ('lb_rank_of_score', 's', $$
 SELECT format('lb_rank_of_score{_key}(%s, %L, %L)', x, {board}, w),
-	lb_rank_of_score{_key}(x, {board}, w)::text,
+	lb_rank_of_score{_key}(x{:s}, {board}, w)::text,
 	(CASE WHEN x IS NULL THEN NULL
 		WHEN coalesce(w, {method}) = 'dense_rank' THEN
 			(SELECT dense_rank(x::{type}) WITHIN GROUP (ORDER BY s {direction}) FROM b)

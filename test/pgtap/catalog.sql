@@ -1,6 +1,6 @@
 /* The extension's objects, and the privileges on them. */
 \ir lib/setup.psql
-SELECT plan(29);
+SELECT plan(32);
 
 CREATE TEMP VIEW functions AS
 SELECT p.* FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass
@@ -8,7 +8,23 @@ SELECT p.* FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass
 JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'leaderboard';
 
 SELECT is_empty($$SELECT proname FROM functions GROUP BY proname
-	HAVING count(*) > 1$$, 'no function is overloaded');
+	HAVING count(*) > 1 AND proname NOT IN ('lb_around', 'lb_around_key')
+	AND count(*) > 1 + count(*) FILTER (WHERE 'anyelement'::regtype = ANY (proargtypes) OR 'anycompatible'::regtype = ANY (proargtypes))$$,
+	'no function is overloaded, but for types');
+SELECT is_empty($$SELECT proname FROM functions
+	WHERE proargnames && '{member,score,lo}' AND proname ~ '_key$' AND NOT 'text[]'::regtype = proargtypes[0]
+	AND (proargnames)[1] ~ '^(member|score|lo)$' AND pronamespace <> 'leaderboard_internal'::regnamespace
+	GROUP BY proname HAVING NOT (bool_or(proargtypes[0] = 'text'::regtype)
+		AND bool_or(proargtypes[0] IN ('anyelement'::regtype, 'anycompatible'::regtype)))$$,
+	'each twin with one member or score takes it as text, and with a type');
+SELECT is_empty($$SELECT a.oid::regprocedure FROM functions a JOIN functions b USING (proname)
+	WHERE (a.prorettype, a.proretset, a.provolatile, a.proparallel, a.proisstrict, a.prosecdef, a.procost, a.prorows, a.prosupport)
+		<> (b.prorettype, b.proretset, b.provolatile, b.proparallel, b.proisstrict, b.prosecdef, b.procost, b.prorows, b.prosupport)
+	OR a.proacl IS DISTINCT FROM b.proacl$$, 'all signatures of a name have the same properties and privileges');
+SELECT is_empty($$SELECT a.oid::regprocedure FROM functions a JOIN functions b USING (proname)
+	WHERE a.pronargs = b.pronargs AND (a.prosrc <> b.prosrc OR a.proargnames IS DISTINCT FROM b.proargnames
+		OR pg_get_expr(a.proargdefaults, 0) IS DISTINCT FROM pg_get_expr(b.proargdefaults, 0))$$,
+	'... and those with as many arguments the same names, defaults and code');
 SELECT is_empty($$SELECT proname FROM functions
 	WHERE obj_description(oid, 'pg_proc') IS NULL$$,
 	'every function has a comment');

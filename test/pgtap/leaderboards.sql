@@ -1,6 +1,6 @@
 /* Leaderboards as a user sees them: random matches against a model in SQL. */
 \ir lib/setup.psql
-SELECT plan(33);
+SELECT plan(34);
 
 SELECT lb_create_tables();
 SELECT lb_create_leaderboard('kills');
@@ -60,6 +60,12 @@ SELECT is_empty($$SELECT player_id FROM kills_scores WHERE lb_tier(player_id, 'k
 	(SELECT CASE WHEN r <= ceil(n * 0.1) THEN 1 WHEN r <= ceil(n * 0.5) THEN 2 ELSE 3 END FROM
 		(SELECT lb_rank(player_id, 'kills') AS r, lb_count('kills') AS n) t)$$, 'tiers are shares of the board');
 SELECT is(lb_tier_key('901', 'kills', '{100}'), 1, 'one tier for all');
+SELECT is_empty($$SELECT player_id FROM kills_scores WHERE
+	(lb_rank_key(player_id, 'kills'), lb_player_key(player_id, 'kills'), lb_tier_key(player_id::integer, 'kills'),
+		lb_rank_of_score_key(score, 'kills'), lb_count_between_key(score, NULL, 'kills')) IS DISTINCT FROM
+	(lb_rank_key(player_id::text, 'kills'), lb_player_key(player_id::text, 'kills'), lb_tier_key(player_id::text, 'kills'),
+		lb_rank_of_score_key(score::text, 'kills'), lb_count_between_key(score::text, NULL, 'kills'))$$,
+	'a typed member or score is what its text is');
 ALTER TABLE kills_scores ADD COLUMN metadata jsonb;
 ALTER TABLE kills_score_windows ADD COLUMN metadata jsonb;
 SELECT lb_submit(901, 1, leaderboard => 'kills', metadata => '{"map": "ice"}') \g /dev/null

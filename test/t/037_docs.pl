@@ -116,7 +116,7 @@ sub signature
 	return $text =~ s/^ | $//gr;
 }
 
-my %in_script;
+my (%in_script, %typed);
 for my $script (@scripts)
 {
 	while ($script =~ /^CREATE FUNCTION \@extschema\@\.(\w+)\(((?:[^()]|\([^()]*\))*)\)\s*RETURNS (.*?)\nAS /msg)
@@ -127,7 +127,17 @@ for my $script (@scripts)
 		$arguments =~ s/(, )?\bOUT .*//;
 		$arguments =~ s/ DEFAULT / = /g;
 		$result = $result eq 'void' ? '' : @out ? '(' . join(', ', @out) . ')' : $result =~ s/^TABLE /setof /r;
-		$in_script{$name} = "($arguments)" . ($result eq '' ? '' : " → $result");
+		$result = "($arguments)" . ($result eq '' ? '' : " → $result");
+
+		# Other signatures: with a type for text, and lb_around() without argument's names.
+		if ($arguments =~ /\b(?:member|score|lo|hi) any/)
+		{
+			push @{ $typed{$name} }, $result;
+		}
+		elsif ($arguments !~ /^\w+, integer$/)
+		{
+			$in_script{$name} = $result;
+		}
 	}
 }
 my %in_reference;
@@ -162,6 +172,13 @@ for my $name (sort keys %twin)
 	push @differ, "$name: $original, $as_text" if $original ne $as_text;
 }
 is_deeply(\@differ, [], 'twins differ from their originals in the types of members and scores only');
+
+# With a type it has the same again: one for each, or both, of score and member.
+my @typed = map { my $twin = $_; map { "$twin: " . s/\bany\w+/text/gr } @{ $typed{$twin} } } sort keys %typed;
+
+is_deeply([ grep { $in_script{ s/:.*//r } ne s/.*?: //r } @typed ], [], 'typed signatures of twins are those with text');
+is_deeply([ grep { (split / → /, $in_script{$_})[0] =~ /\b(?:member|score|lo|hi) text/ && !$typed{$_} } sort values %twin ],
+	[], 'each twin with a member or a score has one');
 is_deeply([ grep { $internal{$_} && $internals !~ /`$_`/ } sort keys %internal ],
 	[], 'docs/reference.md names the internal functions');
 is_deeply([ grep { !$function{$_} } $reference =~ /^### \w+\n\n```\n(\w+)\(/mg ],

@@ -150,6 +150,7 @@ any_comparison(Look *look)
 	{
 		c = &comparisons[rnd(ncomparisons)];
 		look->twin = percent(50);
+		look->typed = look->twin && percent(40);
 	} while (!serves(c, look) || (counted && !is_counted(c)));
 	return c;
 }
@@ -357,6 +358,16 @@ expand(FILE *f, const char *s, const Look *look)
 			put_json(f, t);
 		else if (IS_WORD("_key"))
 			fputs(look->twin ? "_key" : "", f);
+		else if (IS_WORD(":m"))
+		{
+			if (look->typed && t->nmembers == 1)
+				fprintf(f, "::%s", t->members[0].type->base);
+		}
+		else if (IS_WORD(":s"))
+		{
+			if (look->typed)
+				fprintf(f, "::%s", t->score.type->base);
+		}
 		else if (IS_WORD("score"))
 			fputs(column_of(NULL, &t->score), f);
 		else if (IS_WORD("type"))

@@ -300,6 +300,8 @@ typedef struct Look
 	const char *value;			/* of the board columns, or NULL */
 	bool		full;			/* every member, else a few */
 	bool		twin;			/* ask the functions that have texts */
+	bool		typed;			/* ... and pass them values of the columns'
+								 * types */
 } Look;
 
 /* Read what is to be compared from the tables of test/lib/oracle.sql. */
