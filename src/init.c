@@ -7,10 +7,12 @@
  */
 #include "postgres.h"
 
+#include "commands/extension.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "utils/guc.h"
 
+#include "admin/denied.h"
 #include "admin/manage.h"
 #include "boards/counters.h"
 #include "boards/shared.h"
@@ -49,7 +51,15 @@ _PG_init(void)
 	 * every write through.
 	 */
 	if (!process_shared_preload_libraries_in_progress)
+	{
+		if (creating_extension && !IsBinaryUpgrade)
+			ereport(WARNING,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("leaderboard is not loaded at server start"),
+					 errdetail("Its functions raise an error until it is."),
+					 errhint("Add \"leaderboard\" to shared_preload_libraries and restart the server.")));
 		return;
+	}
 
 	lb_pause_init();
 	lb_shared_init();
@@ -60,6 +70,7 @@ _PG_init(void)
 	lb_corrections_init();
 	lb_citus_init();
 	lb_planner_init();
+	lb_denied_init();
 	lb_xact_init();
 	lb_ddl_init(lb_follow_rename);
 	lb_window_init();

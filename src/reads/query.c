@@ -255,7 +255,17 @@ execute(const LbDefinition *defn, const Statement *statement,
 		if (lb_distributed != NULL)
 			lb_distributed->explain(error);
 		if (!lb_is_missing_table(error, text))
-			PG_RE_THROW();
+		{
+			/* It says nothing to a role that may not read the table. */
+			if (error->sqlerrcode != ERRCODE_INSUFFICIENT_PRIVILEGE)
+				PG_RE_THROW();
+			lb_hide_statement(error, text);
+			if (error->hint == NULL && error->message_id != NULL &&
+				strcmp(error->message_id, "permission denied for table %s") == 0)
+				error->hint = "Reads run with the caller's privileges: GRANT SELECT ON the table.";
+			FlushErrorState();
+			ReThrowError(error);
+		}
 		FlushErrorState();
 		gone = true;
 	}

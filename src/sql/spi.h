@@ -128,6 +128,12 @@ extern void lb_refresh_plan(SPIPlanPtr plan, Oid table);
 extern const char *lb_plan_text(SPIPlanPtr plan);
 
 /*
+ * Take the line with our statement out of an error's context.  The lines of
+ * the user's functions stay.
+ */
+extern void lb_hide_statement(ErrorData *error, const char *text);
+
+/*
  * Whether an error says that a name in this text leads to no table.  If
  * something inside the statement raises the same error, such as a trigger of
  * the user's, the error carries another text.  So this one comes from parsing,

@@ -162,12 +162,8 @@ check_table(SPIPlanPtr plan, Oid table)
 		lb_wrong_table(table);
 }
 
-/*
- * Take the line with our statement out of an error's context.  The lines of
- * the user's functions stay.
- */
-static void
-hide_statement(ErrorData *error, const char *text)
+void
+lb_hide_statement(ErrorData *error, const char *text)
 {
 	const char *line = psprintf("SQL statement \"%s\"", text);
 	char	   *found = error->context == NULL ? NULL :
@@ -205,7 +201,7 @@ rethrow(MemoryContext context, const char *text, Oid table)
 		FlushErrorState();
 		lb_wrong_table(table);
 	}
-	hide_statement(error, text);
+	lb_hide_statement(error, text);
 	FlushErrorState();
 	ReThrowError(error);
 }

@@ -200,8 +200,8 @@ register_worker(Worker *slot, const LbWorkerKind *kind, Oid database, int extra)
 		if (may_log(&logged, now))
 			ereport(WARNING,
 					(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-					 errmsg("could not start a %s for database %u",
-							kind->type, database),
+					 errmsg("could not start a %s for database %s",
+							kind->type, lb_logged_database(database)),
 					 errdetail("As many background workers are running as there may be."),
 					 errhint("Increase \"max_worker_processes\". It is tried again until one has left.")));
 		return false;
@@ -257,8 +257,9 @@ leave_alone(Rounds *round)
 		if (round->stuck[i].handle != NULL)
 			continue;
 		ereport(WARNING,
-				(errmsg("the %s for database %u does not end",
-						round->worker.kind->type, round->worker.database),
+				(errmsg("the %s for database %s does not end",
+						round->worker.kind->type,
+						lb_logged_database(round->worker.database)),
 				 errdetail("Code that it runs there has been told to, and does not look for interrupts."),
 				 errhint("Other databases are visited without it. A trigger or a function may be in a loop.")));
 		round->stuck[i] = round->worker;
@@ -523,8 +524,8 @@ log_and_release(const Round *round)
 
 		if (order->log)
 			ereport(LOG,
-					(errmsg("board \"%s\" of database %u is offline",
-							order->name, order->database),
+					(errmsg("board \"%s\" of database %s is offline",
+							order->name, lb_logged_database(order->database)),
 					 errdetail("Reason: %s.", order->reason)));
 		if (order->release)
 			lb_shared_board_free_indexes(order->shared, order->generation);
@@ -699,8 +700,8 @@ start_residents(const LbWorkerKind *kind, bool others_wait)
 		if (slot == NULL && may_log(&logged, now))
 			ereport(WARNING,
 					(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-					 errmsg("could not start a %s for database %u",
-							kind->type, databases[d]),
+					 errmsg("could not start a %s for database %s",
+							kind->type, lb_logged_database(databases[d])),
 					 errdetail("There are %d of them, which is as many as there may be.",
 							   MAX_RESIDENTS)));
 		if (slot == NULL || others_wait ||

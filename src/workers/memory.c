@@ -15,6 +15,7 @@
 #include "boards/state.h"
 #include "util/region.h"
 #include "workers/memory.h"
+#include "workers/worker.h"
 
 /* Boards that a warning names. */
 #define NAMED 3
@@ -113,9 +114,9 @@ log_warning(int level, uint64 used, uint64 limit)
 	initStringInfo(&names);
 	for (int i = 0; i < n; i++)
 	{
-		appendStringInfo(&names, "%s\"%s\" of database %u has " INT64_FORMAT " bytes",
-						 i == 0 ? "" : ", ", top[i].name, top[i].database,
-						 top[i].taken);
+		appendStringInfo(&names, "%s\"%s\" of database %s has " INT64_FORMAT " bytes",
+						 i == 0 ? "" : ", ", top[i].name,
+						 lb_logged_database(top[i].database), top[i].taken);
 		if (top[i].by > 0)
 			appendStringInfo(&names, " (" INT64_FORMAT " more)", top[i].by);
 	}

@@ -8,12 +8,15 @@
 #include "postgres.h"
 
 #include "access/parallel.h"
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/pg_database.h"
+#include "commands/dbcommands.h"
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
 #include "storage/lock.h"
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
 #include "workers/worker.h"
@@ -43,6 +46,23 @@ lb_elapsed(TimestampTz since, TimestampTz now, int msec)
 {
 	return TimestampDifferenceExceeds(since, now, msec) ||
 		TimestampDifferenceExceeds(now, since, msec);
+}
+
+const char *
+lb_logged_database(Oid database)
+{
+	MemoryContext context = CurrentMemoryContext;
+	char	   *name;
+	char	   *result;
+
+	StartTransactionCommand();
+	name = get_database_name(database);
+	MemoryContextSwitchTo(context);
+	result = name == NULL ? psprintf("%u", database) :
+		psprintf("\"%s\"", name);
+	CommitTransactionCommand();
+	MemoryContextSwitchTo(context);
+	return result;
 }
 
 bool

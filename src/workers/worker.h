@@ -78,6 +78,13 @@ extern bool lb_must_yield(void);
 extern bool lb_database_locked(Oid database);
 
 /*
+ * A database in a message to the log: its name in quotes, or its number if it
+ * is gone.  Palloc'd; for the launcher, which looks it up in a transaction of
+ * its own.  Raises what a catalog lookup can raise.
+ */
+extern const char *lb_logged_database(Oid database);
+
+/*
  * Whether msec milliseconds have elapsed from since to now.  Also true if
  * since is that far ahead of now: the clock was set back, and it can take long
  * until it is there again.

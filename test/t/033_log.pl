@@ -37,7 +37,7 @@ sub told
 	my ($board) = @_;
 	my $log = slurp_file($node->logfile);
 
-	return () = $log =~ /LOG:  board "\Q$board\E" of database \d+ is offline\n[^\n]*DETAIL:  Reason: /g;
+	return () = $log =~ /LOG:  board "\Q$board\E" of database "postgres" is offline\n[^\n]*DETAIL:  Reason: /g;
 }
 
 sub wait_told

@@ -91,7 +91,7 @@ grow('t', 1, 600);
 is_full('Growing', 'after many inserts');
 
 my $log = slurp_file($node->logfile);
-like($log, qr/WARNING:  \d+ % of the shared memory of "leaderboard.memory" is used\n.*DETAIL:  Used are \d+ of \d+ bytes\. Grown most since the last warning, or since they were built: "Growing" of database \d+ has \d+ bytes \(\d+ more\)/,
+like($log, qr/WARNING:  \d+ % of the shared memory of "leaderboard.memory" is used\n.*DETAIL:  Used are \d+ of \d+ bytes\. Grown most since the last warning, or since they were built: "Growing" of database "postgres" has \d+ bytes \(\d+ more\)/,
 	'the warning names the board that has grown');
 like($log, qr/HINT:  Set "leaderboard.memory" higher and reload the configuration; up to $reserved bytes are reserved/,
 	'and what to set');
