@@ -13,7 +13,7 @@
 -- function returns, and what it should return, as texts.  These words stand for:
 --
 --	{_key}			nothing, or the end of the twin's name
---	{:m} {:s}		nothing, or the type of the member or the score: a twin takes either
+--	{:m} {:s}		nothing, or in the random client the type of the member or the score
 --	{board}			the board's name, as a literal
 --	{table} {ranked}	its table, and the condition for a row to be ranked
 --	{member} {score}	columns, the member's with commas between
@@ -380,7 +380,7 @@ BEGIN
 		'serves', CASE WHEN plain OR twin THEN 'm' ELSE '' END
 			|| CASE WHEN plain_score OR twin THEN 's' ELSE '' END
 			|| CASE WHEN score_type IN ('real', 'double precision') THEN 'f' ELSE 'u' END,
-		'{_key}', CASE WHEN twin THEN '_key' ELSE '' END,
+		'{_key}', CASE WHEN twin THEN '_key' ELSE '' END, '{:m}', '', '{:s}', '',
 		'{m}', CASE WHEN plain THEN format('%s::bigint', member)
 			ELSE format(CASE WHEN EXISTS (SELECT FROM unnest(types) AS t WHERE t ~ '^(date|time)')
 				THEN '(lbt.without_loss(%s(%s)) COLLATE "C")' ELSE '(%s(%s)::text COLLATE "C")' END, single, member) END,
