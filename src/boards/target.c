@@ -53,6 +53,30 @@ translate_value(LbTarget *target)
 	return true;
 }
 
+/* The beginning of a hint for a board's name, or a family's. */
+static const char *
+nearest_board(const char *name, bool family)
+{
+	LbNearest	nearest = lb_nearest_to(name);
+	LbDefinition **defns;
+	int			n = lb_catalog() == NULL ? 0 : lb_all_defns(&defns);
+
+	for (int i = 0; i < n; i++)
+	{
+		if (defns[i]->family || !family)
+			lb_nearest_try(&nearest, defns[i]->name);
+	}
+	if (n > 0 && aliases != NULL && !family)
+		aliases->try_all(&nearest);
+	return lb_nearest_hint(&nearest);
+}
+
+const char *
+lb_nearest_family(const char *name)
+{
+	return nearest_board(name, true);
+}
+
 void
 lb_board_not_found(const char *board, const char *hint)
 {
@@ -63,7 +87,7 @@ lb_board_not_found(const char *board, const char *hint)
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_OBJECT),
 			 errmsg("board \"%s\" does not exist", board),
-			 errhint("%s", hint)));
+			 errhint("%s%s", nearest_board(board, false), hint)));
 }
 
 static void

@@ -13,6 +13,7 @@
 #include "boards/definition.h"
 #include "boards/live.h"
 #include "util/compat.h"
+#include "util/nearest.h"
 
 /* What a board's name leads to. */
 typedef struct LbTarget
@@ -39,6 +40,9 @@ typedef struct LbAliases
 
 	/* Whether some of these names have that prefix before a first colon. */
 	bool		(*has_prefix) (const char *prefix, int len);
+
+	/* Try them all.  Can raise. */
+	void		(*try_all) (LbNearest *nearest);
 } LbAliases;
 
 /* Set the aliases.  For _PG_init. */
@@ -46,6 +50,12 @@ extern void lb_register_aliases(const LbAliases *aliases);
 
 /* LbAliases.has_prefix; false if there are no aliases.  Can raise. */
 extern bool lb_alias_has_prefix(const char *prefix, int len);
+
+/*
+ * The beginning of a hint for a name that no family has: as
+ * lb_nearest_hint(), of the families.  Can raise.
+ */
+extern const char *lb_nearest_family(const char *name);
 
 /*
  * Find the definition that a board's name leads to, lock its source in

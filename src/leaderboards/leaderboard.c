@@ -18,6 +18,7 @@
 #include "access/htup_details.h"
 #include "catalog/pg_type_d.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 
 #include "boards/board_value.h"
 #include "boards/row_cache.h"
@@ -102,16 +103,33 @@ lb_leaderboard_find(const char *name, int len)
 						   offsetof(LbLeaderboard, name), name, len);
 }
 
+static pg_noinline void
+raise_no_leaderboard(const char *name)
+{
+	LbNearest	nearest = lb_nearest_to(name);
+	LbLeaderboard **leaderboards;
+	int			n = lb_leaderboards(&leaderboards);
+	const LbDefinition *defn = lb_find_defn(name);
+
+	for (int i = 0; i < n; i++)
+		lb_nearest_try(&nearest, leaderboards[i]->name);
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_OBJECT),
+			 errmsg("leaderboard \"%s\" does not exist", name),
+			 defn != NULL ?
+			 errhint("\"%s\" is a board of a table of your own: write the scores to table \"%s\".",
+					 name, get_rel_name(defn->source)) :
+			 errhint("%sThe table lb_leaderboard lists the leaderboards; lb_create_leaderboard() makes one.",
+					 lb_nearest_hint(&nearest))));
+}
+
 const LbLeaderboard *
 lb_require_leaderboard(const char *name)
 {
 	const LbLeaderboard *leaderboard = lb_leaderboard_find(name, strlen(name));
 
 	if (leaderboard == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("leaderboard \"%s\" does not exist", name),
-				 errhint("The table lb_leaderboard lists the leaderboards; lb_create_leaderboard() makes one.")));
+		raise_no_leaderboard(name);
 	return leaderboard;
 }
 

@@ -154,13 +154,30 @@ lb_window_find(const char *name, int len)
 						   name, len);
 }
 
+/* Try the names of all windows, also of those that are always known. */
+static void
+try_windows(LbNearest *nearest)
+{
+	LbWindow  **windows;
+	int			n = lb_windows(&windows);
+
+	for (int i = 0; i < n; i++)
+		lb_nearest_try(nearest, windows[i]->calendar.name);
+	for (int p = 0; p < LB_ONCE; p++)
+		lb_nearest_try(nearest, lb_periods[p].name);
+}
+
 void
 lb_window_not_found(const char *name, const char *hint)
 {
+	LbNearest	nearest = lb_nearest_to(name);
+
+	try_windows(&nearest);
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_OBJECT),
 			 errmsg("window \"%s\" does not exist", name),
-			 errhint("%s", hint != NULL ? hint : "The table lb_window lists the windows; lb_open_window() opens one.")));
+			 errhint("%s%s", lb_nearest_hint(&nearest),
+					 hint != NULL ? hint : "The table lb_window lists the windows; lb_open_window() opens one.")));
 }
 
 /*
@@ -309,7 +326,8 @@ lb_window_init(void)
 {
 	static const LbAliases aliases = {
 		.resolve = lb_window_alias,
-		.has_prefix = any_window_has
+		.has_prefix = any_window_has,
+		.try_all = try_windows
 	};
 
 	lb_register_aliases(&aliases);

@@ -186,7 +186,8 @@ report_unknown(const LbDefinition *family, const LbValue *board,
 			 errmsg("board \"%.*s\" does not exist", board->len, board->data),
 			 errdetail("There is no family \"%s\", and no window and no row of the family \"%s\" has a name that begins with \"%s:\".",
 					   prefix, family->name, prefix),
-			 errhint("The table lb_board lists the families. To read any such name as an empty board, set \"leaderboard.unknown_board\" to \"ignore\".")));
+			 errhint("%sThe table lb_board lists the families. To read any such name as an empty board, set \"leaderboard.unknown_board\" to \"ignore\".",
+					 lb_nearest_family(prefix))));
 }
 
 bool

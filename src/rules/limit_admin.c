@@ -283,7 +283,8 @@ lb_drop_limit(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("limit \"%s\" does not exist", name),
-				 errhint("The table lb_limit lists the limits.")));
+				 errhint("%sThe table lb_limit lists the limits.",
+						 lb_nearest_limit(name))));
 
 	/* The limit of a board that is gone can be dropped by a superuser only. */
 	if (!superuser())

@@ -31,6 +31,7 @@
 #include "sql/spi.h"
 #include "submit/limit.h"
 #include "submit/score_range.h"
+#include "util/nearest.h"
 
 /* Columns of lb_limit, as the script has them. */
 enum
@@ -134,6 +135,18 @@ lb_limit_board(const char *name)
 			return limits[i]->board;
 	}
 	return NULL;
+}
+
+const char *
+lb_nearest_limit(const char *name)
+{
+	LbNearest	nearest = lb_nearest_to(name);
+	LbLimit   **limits;
+	int			n = load_limits(&limits);
+
+	for (int i = 0; i < n; i++)
+		lb_nearest_try(&nearest, limits[i]->name);
+	return lb_nearest_hint(&nearest);
 }
 
 static bool

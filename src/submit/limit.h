@@ -36,6 +36,9 @@ extern void lb_explain_forwarded(ErrorData *error);
  */
 extern const char *lb_limit_board(const char *name);
 
+/* The beginning of a hint for a name that none has: as lb_nearest_hint(). */
+extern const char *lb_nearest_limit(const char *name);
+
 /*
  * Raise 0A000: there is no table to count in beside the distributed table of a
  * leaderboard.

@@ -291,6 +291,22 @@ is_of_leaderboard(const LbSubmitTarget *t, const char *name)
 				  t->call->leaderboard.name) == 0;
 }
 
+/* A board of a table of the user's own looks like a window. */
+static pg_noinline void
+raise_no_window(const LbLeaderboard *leaderboard, const char *name)
+{
+	const LbDefinition *defn = lb_find_defn(name);
+	char	   *hint;
+
+	if (defn != NULL)
+		hint = psprintf("\"%s\" is a board of a table of your own: write the scores to table \"%s\".",
+						name, get_rel_name(defn->source));
+	else
+		hint = psprintf("Scores are submitted to \"%s\" and to the windows of the table lb_window.",
+						leaderboard->name);
+	lb_window_not_found(name, hint);
+}
+
 /*
  * Add the board that the caller has named.  The privileges are checked first:
  * a caller without them learns nothing of the windows.
@@ -314,11 +330,7 @@ add_named(LbSubmitTarget *t, const char *name)
 	if (window == NULL)
 		window = lb_window_of_key(name, strlen(name), &span);
 	if (window == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("window \"%s\" does not exist", name),
-				 errhint("Scores are submitted to \"%s\" and to the windows of the table lb_window.",
-						 leaderboard->name)));
+		raise_no_window(leaderboard, name);
 	if (!is_of_leaderboard(t, name))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

@@ -1,0 +1,47 @@
+/*-------------------------------------------------------------------------
+ *
+ * nearest.c
+ *	  The name that a mistyped one was meant for.
+ *
+ * The rules are those by which PostgreSQL suggests the name of a column.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/varlena.h"
+
+#include "util/nearest.h"
+
+/* As many characters may differ, and at most half of the name. */
+#define MOST_DIFFERENT 4
+
+/* varstr_levenshtein_less_equal() takes no longer ones. */
+#define MOST_BYTES 255
+
+void
+lb_nearest_try(LbNearest *nearest, const char *name)
+{
+	int			len = strlen(nearest->given);
+	int			most = Min(MOST_DIFFERENT, len / 2);
+	int			distance;
+
+	if (nearest->distance >= 0)
+		most = Min(most, nearest->distance - 1);
+	if (most < 1 || len > MOST_BYTES || strlen(name) > MOST_BYTES)
+		return;
+	distance = varstr_levenshtein_less_equal(nearest->given, len,
+											 name, strlen(name), 1, 1, 1,
+											 most, true);
+	if (distance > most)
+		return;
+	nearest->distance = distance;
+	nearest->name = pstrdup(name);
+}
+
+const char *
+lb_nearest_hint(const LbNearest *nearest)
+{
+	return nearest->name == NULL ? "" :
+		psprintf("Perhaps you meant \"%s\". ", nearest->name);
+}
