@@ -2066,14 +2066,15 @@ CREATE FUNCTION @extschema@.lb_create_board(
 	method text DEFAULT NULL,
 	ranked_if text DEFAULT NULL,
 	keeps text DEFAULT 'members',
-	offline text DEFAULT NULL)
+	offline text DEFAULT NULL,
+	if_not_exists boolean DEFAULT false)
 RETURNS void
 AS 'MODULE_PATHNAME', 'lb_create_board'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
-COMMENT ON FUNCTION @extschema@.lb_create_board(text, regclass, text, text, text, text, text, text, text) IS
+COMMENT ON FUNCTION @extschema@.lb_create_board(text, regclass, text, text, text, text, text, text, text, boolean) IS
 'makes a board, or a family of boards, over a table; it keeps members, or counts of scores';
-REVOKE ALL ON FUNCTION @extschema@.lb_create_board(text, regclass, text, text, text, text, text, text, text) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION @extschema@.lb_create_board(text, regclass, text, text, text, text, text, text, text) TO pg_database_owner;
+REVOKE ALL ON FUNCTION @extschema@.lb_create_board(text, regclass, text, text, text, text, text, text, text, boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_create_board(text, regclass, text, text, text, text, text, text, text, boolean) TO pg_database_owner;
 
 CREATE FUNCTION @extschema@.lb_drop_board(
 	board text)

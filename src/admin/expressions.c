@@ -47,17 +47,42 @@
  * ----------------------------------------------------------------
  */
 
+/* An expression that is being analyzed. */
+#define PREFIX "SELECT "
+typedef struct Analyzed
+{
+	const char *sql;			/* after PREFIX */
+	const char *argument;		/* of lb_create_board() */
+	const char *table;
+} Analyzed;
+
 /* The position of an error is one in the expression, not in the query. */
 static void
 point_into_expression(void *arg)
 {
+	const Analyzed *analyzed = (const Analyzed *) arg;
 	int			position = geterrposition();
 
-	if (position <= 0)
+	errcontext("argument \"%s\" of lb_create_board()", analyzed->argument);
+	switch (geterrcode())
+	{
+		case ERRCODE_UNDEFINED_COLUMN:
+			/* PostgreSQL may have hinted at one. */
+			errdetail("It names columns of table \"%s\".", analyzed->table);
+			break;
+		case ERRCODE_SYNTAX_ERROR:
+		case ERRCODE_FEATURE_NOT_SUPPORTED:
+		case ERRCODE_GROUPING_ERROR:
+		case ERRCODE_WINDOWING_ERROR:
+		case ERRCODE_DATATYPE_MISMATCH:
+			errhint("It is an expression over columns of the table, as in CREATE INDEX.");
+			break;
+	}
+	if (position <= (int) strlen(PREFIX))
 		return;
 	errposition(0);
-	internalerrposition(position);
-	internalerrquery((const char *) arg);
+	internalerrposition(position - strlen(PREFIX));
+	internalerrquery(analyzed->sql + strlen(PREFIX));
 }
 
 /* A statement that is nothing but SELECT expression. */
@@ -89,7 +114,7 @@ parse(const char *sql)
 	if (select == NULL || !selects_only(select))
 		ereport(ERROR,
 				(errcode(ERRCODE_SYNTAX_ERROR),
-				 errmsg("\"%s\" is not an expression", sql + strlen("SELECT ")),
+				 errmsg("\"%s\" is not an expression", sql + strlen(PREFIX)),
 				 errhint("Write each expression in parentheses of its own.")));
 	return linitial_node(ResTarget, select->targetList)->val;
 }
@@ -97,12 +122,18 @@ parse(const char *sql)
 static Node *
 analyze(const LbColumn *column, Relation rel)
 {
-	char	   *sql = psprintf("SELECT %s", column->expression->text);
+	char	   *sql = psprintf(PREFIX "%s", column->expression->text);
+	Analyzed	analyzed = {
+		.sql = sql,
+		.argument = column->role == LB_ROLE_RANKED_IF ? "ranked_if" :
+		column->role == LB_ROLE_BOARD ? "board_column" : "rank_by",
+		.table = RelationGetRelationName(rel)
+	};
 	ParseState *pstate = make_parsestate(NULL);
 	ErrorContextCallback callback = {
 		.previous = error_context_stack,
 		.callback = point_into_expression,
-		.arg = sql
+		.arg = &analyzed
 	};
 	Node	   *expr;
 
@@ -135,7 +166,8 @@ check_columns(const LbExpression *expression, Node *expr, Relation rel)
 	if (bms_is_empty(columns))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-				 errmsg("expression %s has no column of the table", expression->text)));
+				 errmsg("expression %s has no column of the table", expression->text),
+				 errhint("It is computed for each row, from what is stored there.")));
 	while ((x = bms_next_member(columns, x)) >= 0)
 	{
 		AttrNumber	attno = x + FirstLowInvalidHeapAttributeNumber;

@@ -15,23 +15,19 @@
 #include "access/relation.h"
 #include "access/xact.h"
 #include "access/xlog.h"
-#include "catalog/catalog.h"
-#include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
-#include "catalog/partition.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "fmgr.h"
-#include "lib/stringinfo.h"
 #include "miscadmin.h"
-#include "nodes/nodeFuncs.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
+#include "admin/checks.h"
 #include "admin/expressions.h"
 #include "admin/manage.h"
 #include "admin/names.h"
@@ -45,7 +41,6 @@
 #include "boards/lists.h"
 #include "boards/parts.h"
 #include "boards/resolve.h"
-#include "boards/types.h"
 #include "boards/wait.h"
 #include "capture/ddl.h"
 #include "leaderboards/leaderboard.h"
@@ -80,244 +75,6 @@ skip_used_numbers(void)
  * ----------------------------------------------------------------
  */
 
-/* A column of the source that the board uses. */
-static void
-require_column(Relation rel, const char *name, Oid *type, int32 *typmod)
-{
-	AttrNumber	attno = get_attnum(RelationGetRelid(rel), name);
-	Oid			collation;
-
-	if (attno == InvalidAttrNumber)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("column \"%s\" of table \"%s\" does not exist",
-						name, RelationGetRelationName(rel))));
-	if (attno < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot rank by system column \"%s\"", name)));
-	if (LB_VIRTUAL_COLUMN(get_attgenerated(RelationGetRelid(rel), attno)))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot rank by virtual generated column \"%s\"", name),
-				 errdetail("A board is kept in step by row triggers, which see only what is stored."),
-				 errhint("Use a generated column that is STORED.")));
-	get_atttypetypmodcoll(RelationGetRelid(rel), attno, type, typmod,
-						  &collation);
-	if (OidIsValid(collation) && !get_collation_isdeterministic(collation))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("column \"%s\" has a nondeterministic collation", name),
-				 errdetail("Texts can be equal there without being the same."),
-				 errhint("Use a stored generated column of another collation, such as lower(%s).",
-						 quote_identifier(name))));
-}
-
-static void
-type_error(const char *role, const LbColumn *column, Oid type, int32 typmod)
-{
-	const char *name = format_type_with_typemod(type, typmod);
-
-	ereport(ERROR,
-			(errcode(ERRCODE_DATATYPE_MISMATCH),
-			 column->expression == NULL ?
-			 errmsg("%s column \"%s\" is of unsupported type %s",
-					role, column->name, name) :
-			 errmsg("%s expression %s is of unsupported type %s",
-					role, column->expression->text, name),
-			 errhint("%s", lb_type_hint(type, typmod, column->role))));
-}
-
-static void
-check_source(Relation rel)
-{
-	const char *name = RelationGetRelationName(rel);
-
-	switch (rel->rd_rel->relkind)
-	{
-		case RELKIND_RELATION:
-		case RELKIND_PARTITIONED_TABLE:
-			break;
-		default:
-			ereport(ERROR,
-					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-					 errmsg("\"%s\" is not a table", name),
-					 errdetail("A board is kept in step by row triggers, which only tables have."),
-					 errhint("Use the table below it.")));
-	}
-	if (IsCatalogRelation(rel) || IsToastRelation(rel))
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("cannot rank system table \"%s\"", name)));
-	if (rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot rank temporary table \"%s\"", name),
-				 errdetail("Its rows are seen by one session only."),
-				 errhint("Use an unlogged table.")));
-	if (rel->rd_rel->relkind == RELKIND_RELATION &&
-		rel->rd_rel->relam != HEAP_TABLE_AM_OID)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("table \"%s\" uses an unsupported access method", name),
-				 errhint("Only the access method heap is supported.")));
-}
-
-/*
- * A partition has one row trigger of ours: its own, or a clone of its
- * partitioned table's.  It cannot have both.
- */
-static void
-check_partitions(Relation rel)
-{
-	List	   *above = NIL;
-	LbDefinition **defns;
-	int			n;
-
-	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE &&
-		!rel->rd_rel->relispartition)
-		return;
-	n = lb_all_defns(&defns);
-	if (rel->rd_rel->relispartition)
-		above = get_partition_ancestors(RelationGetRelid(rel));
-	for (int i = 0; i < n; i++)
-	{
-		Oid			source = defns[i]->source;
-
-		if (list_member_oid(above, source))
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("cannot rank partition \"%s\"",
-							RelationGetRelationName(rel)),
-					 errdetail("Its partitioned table \"%s\" has the board \"%s\".",
-							   get_rel_name(source), defns[i]->name),
-					 errhint("Drop that board first.")));
-		if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE &&
-			get_rel_relispartition(source) &&
-			list_member_oid(get_partition_ancestors(source),
-							RelationGetRelid(rel)))
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("cannot rank partitioned table \"%s\"",
-							RelationGetRelationName(rel)),
-					 errdetail("Its partition \"%s\" has the board \"%s\" of its own.",
-							   get_rel_name(source), defns[i]->name),
-					 errhint("Drop that board first.")));
-	}
-}
-
-/*
- * Raise 42602, 42622 or 42939 unless a board can have that name.  Another
- * server may record the windows of a leaderboard that is recorded here.
- */
-static void
-check_name(const char *board, bool recording)
-{
-	bool		windows;
-
-	if (board[0] == '\0')
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_NAME),
-				 errmsg("a board's name must not be empty")));
-	if (strchr(board, ':') != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_NAME),
-				 errmsg("board name \"%s\" contains a colon", board),
-				 errdetail("A colon separates a family's name from the value of one of its boards."),
-				 errhint("Use another character.")));
-	if (lb_windows_prefix(board) > 0 &&
-		!(recording && lb_leaderboard_of_board(board, &windows) != NULL))
-		ereport(ERROR,
-				(errcode(ERRCODE_RESERVED_NAME),
-				 errmsg("board name \"%s\" is reserved", board),
-				 errdetail("The family of a leaderboard's windows has such a name."),
-				 errhint("Use another name, or lb_create_leaderboard().")));
-	if (strlen(board) > LB_MAX_NAME)
-		ereport(ERROR,
-				(errcode(ERRCODE_NAME_TOO_LONG),
-				 errmsg("board name \"%s\" is too long", board),
-				 errdetail("A board's name has at most %d bytes.", LB_MAX_NAME)));
-}
-
-/* Raise an error if the definition's columns cannot have an index. */
-static void
-check_columns(const LbDefinition *defn, Relation rel)
-{
-	static const char *const roles[LB_NROLES] = {
-		[LB_ROLE_SCORE] = "score",
-		[LB_ROLE_TIE] = "rank_by",
-		[LB_ROLE_MEMBER] = "member",
-		[LB_ROLE_BOARD] = "board",
-		[LB_ROLE_RANKED_IF] = "ranked_if"
-	};
-
-	for (int i = 0; i < defn->ncolumns; i++)
-	{
-		LbColumn	column = defn->columns[i];
-		Oid			type;
-		int32		typmod;
-
-		if (column.expression == NULL)
-			require_column(rel, column.name, &type, &typmod);
-		else
-		{
-			type = exprType(column.expression->kept);
-			typmod = exprTypmod(column.expression->kept);
-		}
-		lb_set_column_type(&column, type, typmod);
-		if (column.type == NULL)
-			type_error(roles[column.role], &column, type, typmod);
-		if (i < defn->nrank_by && defn->counts &&
-			column.type->words == LB_TEXT)
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("cannot keep counts of %s column %s",
-							roles[column.role],
-							column.expression == NULL ?
-							psprintf("\"%s\"", column.name) :
-							column.expression->text),
-					 errdetail("Texts cannot be counted."),
-					 errhint("Leave it out of rank_by, or let the board keep members.")));
-	}
-}
-
-static int
-index_hint(const LbDefinition *defn)
-{
-	StringInfoData columns;
-	int			ncolumns = defn->nmember;
-
-	initStringInfo(&columns);
-	for (int i = 0; i < defn->nmember; i++)
-		appendStringInfo(&columns, "%s\"%s\"", i > 0 ? ", " : "",
-						 lb_member_columns(defn)[i].name);
-	for (int i = 0; i < defn->nboard; i++)
-	{
-		if (lb_board_columns(defn)[i].expression != NULL)
-			continue;
-		appendStringInfo(&columns, ", \"%s\"", lb_board_columns(defn)[i].name);
-		ncolumns++;
-	}
-	if (ncolumns == 1)
-		return errhint("A unique index on %s alone is needed: immediate, valid, and not partial.",
-					   columns.data);
-	return errhint("A unique index on (%s) is needed: immediate, valid, and not partial.",
-				   columns.data);
-}
-
-/* A hint for the problem that keeps a new board from having an index. */
-static int
-problem_hint(const LbDefinition *defn)
-{
-	if (defn->problem == lb_partition_problem)
-		return errhint("All partitions must be tables of the access method heap.");
-	if (defn->problem == lb_engine_problem)
-		return errhint("Make boards of the tables that have the rows, such as its shards.");
-	if (defn->problem != lb_index_problem)
-		return 0;
-	return index_hint(defn);
-}
-
 /*
  * The values of lb_board that are made of columns' names, in this order:
  * member, rank_by, board_column, ranked_if, expressions.  A list that was
@@ -345,43 +102,6 @@ column_values(const LbDefinition *defn, LbArg *args)
 	args[4] = lb_names_of_expressions(defn);
 }
 
-/* Raise 0A000 if the family must have a single board column. */
-static void
-check_board_columns(const LbDefinition *defn)
-{
-	if (lb_windows_prefix(defn->name) >= 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("family \"%s\" cannot have several board columns",
-						defn->name),
-				 errdetail("The names of its boards are those of windows."),
-				 errhint("Use another name.")));
-	if (lb_is_distributed_table(defn->source))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("a family of distributed table \"%s\" cannot have several board columns",
-						get_rel_name(defn->source)),
-				 errhint("Use one; a generated column can hold the values of several.")));
-}
-
-/* Raise 0A000 if the board must be made of columns. */
-static void
-check_expressions(const LbDefinition *defn)
-{
-	if (lb_windows_prefix(defn->name) >= 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("family \"%s\" cannot have expressions", defn->name),
-				 errdetail("Its boards can be windows, which are written to by the names of their columns."),
-				 errhint("Use another name, or columns.")));
-	if (lb_is_distributed_table(defn->source))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("a board of distributed table \"%s\" cannot have expressions",
-						get_rel_name(defn->source)),
-				 errhint("Use columns; a generated column can hold the value.")));
-}
-
 /*
  * Lock the source against writers, to the end of the transaction, and raise
  * what keeps it from having the board.
@@ -396,7 +116,8 @@ lock_source(LbDefinition *defn)
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(source)))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", source)));
+				 errmsg("relation with OID %u does not exist", source),
+				 errhint("Name a table.")));
 	lb_require_owner(source);
 
 	/* This can take as long as reading a table, so before the lock as well. */
@@ -404,8 +125,7 @@ lock_source(LbDefinition *defn)
 	lb_check_answers(defn->name, defn->family);
 	rel = relation_open(source, ShareRowExclusiveLock);
 	lb_require_owner(source);
-	check_source(rel);
-	check_partitions(rel);
+	lb_check_source(rel);
 
 	/*
 	 * A transaction that writes to a partition itself holds no lock on the
@@ -415,11 +135,7 @@ lock_source(LbDefinition *defn)
 	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 		list_free(find_all_inheritors(source, ShareRowExclusiveLock, NULL));
 	lb_analyze_expressions(defn, rel);
-	if (lb_has_expressions(defn))
-		check_expressions(defn);
-	if (defn->nboard > 1)
-		check_board_columns(defn);
-	check_columns(defn, rel);
+	lb_check_definition(defn, rel);
 	relation_close(rel, NoLock);
 }
 
@@ -441,18 +157,28 @@ check_other_table(const LbDefinition *defn)
 }
 
 /*
+ * Whether there is a board of that name, which is kept from others to the end
+ * of the transaction.
+ */
+static bool
+name_is_taken(const char *name)
+{
+	LockRelationOid(lb_require_catalog()->lb_board, RowExclusiveLock);
+	lb_window_lock_name(name);
+	return lb_read_defn(name) != NULL;
+}
+
+/*
  * Keep the name from other boards and windows, to the end of the transaction.
  */
 static void
 lock_name(const LbDefinition *defn)
 {
-	LockRelationOid(lb_require_catalog()->lb_board, RowExclusiveLock);
-	lb_window_lock_name(defn->name);
-	if (lb_read_defn(defn->name) != NULL)
+	if (name_is_taken(defn->name))
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
 				 errmsg("board \"%s\" already exists", defn->name),
-				 errhint("Use lb_drop_board() first, or another name.")));
+				 errhint("Use lb_drop_board() first, or another name; to leave it as it is, if_not_exists => true.")));
 	lb_window_check_board(defn->name, defn->family);
 	lb_check_leaderboard_names(defn->name);
 	check_other_table(defn);
@@ -507,7 +233,7 @@ recorded_board(const char *board, bool distributed)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot make board \"%s\": %s", board,
 						recorded->problem),
-				 problem_hint(recorded)));
+				 lb_problem_hint(recorded)));
 	if (!recorded->captured)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -537,33 +263,29 @@ lb_record_defn(LbDefinition *defn, bool distributed)
 	return recorded_board(defn->name, distributed);
 }
 
-/* Raise 0A000 if the board must keep members. */
 static void
-check_counts(const LbDefinition *defn)
+note_existing(const char *name)
 {
-	if (lb_windows_prefix(defn->name) >= 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("family \"%s\" cannot keep counts", defn->name),
-				 errdetail("Its boards can be windows, whose standings have members."),
-				 errhint("Use another name, or let the family keep members.")));
-	if (lb_is_distributed_table(defn->source))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot keep counts of distributed table \"%s\"",
-						get_rel_name(defn->source)),
-				 errhint("Let the board keep members.")));
+	ereport(NOTICE,
+			(errcode(ERRCODE_DUPLICATE_OBJECT),
+			 errmsg("board \"%s\" already exists, skipping", name)));
 }
 
 void
-lb_make_board(LbDefinition *defn)
+lb_make_board(LbDefinition *defn, bool if_not_exists)
 {
 	LbDefinition *recorded;
 	bool		distributed;
 
+	/* Another transaction may make it while we wait for the lock. */
 	lock_source(defn);
+	if (if_not_exists && name_is_taken(defn->name))
+	{
+		note_existing(defn->name);
+		return;
+	}
 	if (defn->counts)
-		check_counts(defn);
+		lb_check_counts(defn);
 	distributed = lb_serves(defn->source);
 	recorded = lb_record_defn(defn, distributed);
 	if (lb_windows_prefix(defn->name) >= 0)
@@ -619,7 +341,7 @@ lb_take_definition(FunctionCallInfo fcinfo, LbDefinition *defn, bool recording)
 			lb_null_argument(names[i]);
 	}
 	board = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	check_name(board, recording);
+	lb_check_board_name(board, recording);
 	memset(defn, 0, sizeof(LbDefinition));
 	strlcpy(defn->name, board, NAMEDATALEN);
 	if (!recording && PG_ARGISNULL(KEEPS_ARG))
@@ -640,7 +362,13 @@ lb_take_definition(FunctionCallInfo fcinfo, LbDefinition *defn, bool recording)
 	if (!PG_ARGISNULL(2))
 		lb_add_member(defn, text_to_cstring(PG_GETARG_TEXT_PP(2)));
 	else if (!defn->counts)
-		lb_add_member(defn, "player_id");
+	{
+		LbDefinition family = {.source = defn->source};
+
+		if (!PG_ARGISNULL(4))
+			lb_add_board_column(&family, text_to_cstring(PG_GETARG_TEXT_PP(4)));
+		lb_add_member(defn, quote_identifier(lb_default_member(&family)));
+	}
 	if (!PG_ARGISNULL(4))
 		lb_add_board_column(defn, text_to_cstring(PG_GETARG_TEXT_PP(4)));
 	if (!PG_ARGISNULL(6))
@@ -651,11 +379,25 @@ Datum
 lb_create_board(PG_FUNCTION_ARGS)
 {
 	LbDefinition defn;
+	bool		if_not_exists;
 
 	(void) lb_require_catalog();
 	PreventCommandDuringRecovery("lb_create_board()");
+	if (PG_ARGISNULL(KEEPS_ARG + 2))
+		lb_null_argument("if_not_exists");
+	if_not_exists = PG_GETARG_BOOL(KEEPS_ARG + 2);
+	if (if_not_exists && !PG_ARGISNULL(0))
+	{
+		char	   *board = text_to_cstring(PG_GETARG_TEXT_PP(0));
+
+		if (lb_read_defn(board) != NULL)
+		{
+			note_existing(board);
+			PG_RETURN_VOID();
+		}
+	}
 	lb_take_definition(fcinfo, &defn, false);
-	lb_make_board(&defn);
+	lb_make_board(&defn, if_not_exists);
 	PG_RETURN_VOID();
 }
 

@@ -17,9 +17,9 @@
  * keeps, what its reads do while it is offline and the names of its columns:
  * check it, make its triggers, record it.  Locks the source in
  * ShareRowExclusiveLock, to the end of the transaction.  Raises if the board
- * cannot be made.
+ * cannot be made.  With if_not_exists, a board of that name is left as it is.
  */
-extern void lb_make_board(LbDefinition *defn);
+extern void lb_make_board(LbDefinition *defn, bool if_not_exists);
 
 /*
  * The definition that the arguments of lb_create_board() are; with recording,

@@ -216,7 +216,7 @@ make_default_board(const DefaultTable *table, Oid relid)
 	/* A table that was there may lack the column. */
 	if (get_attnum(relid, "ranked") != InvalidAttrNumber)
 		lb_add_ranked_if(&defn, "ranked");
-	lb_make_board(&defn);
+	lb_make_board(&defn, false);
 }
 
 /*

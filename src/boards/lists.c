@@ -25,7 +25,6 @@
 #include "boards/lists.h"
 #include "util/compat.h"
 
-static const char *expression_hint(const LbListError *error);
 static const char *skip_space(const char *p);
 static bool is_ident_start(char c);
 static bool is_ident_cont(char c);
@@ -42,6 +41,7 @@ static bool has_directions(const LbListError *error);
 static void *fail(LbListError *error, int sqlerrcode, const char *message,
 				  const char *detail, const char *hint);
 static void *refuse(LbListError *error, const char *what, const char *hint);
+static void *refuse_expression(LbListError *error, const char *what);
 static void *syntax_error_at(LbListError *error, const char *p);
 
 /* Words that continue an expression after a column: "score IS NULL". */
@@ -107,6 +107,18 @@ read_item(const char *p, LbColumn *column, LbListError *error)
 	return check_after_item(skip_space(p), false, error);
 }
 
+static char *
+twice_message(const char *list, const LbColumn *column)
+{
+	return column->expression != NULL ?
+		psprintf("expression %s appears more than once in %s",
+				 column->expression->text, list) :
+		psprintf("column \"%s\" appears more than once in %s",
+				 column->name, list);
+}
+
+#define TWICE_HINT "Only its first appearance can decide anything; remove the others."
+
 static bool
 same_item(const LbColumn *a, const LbColumn *b)
 {
@@ -146,12 +158,7 @@ parse_list(const char *list, LbColumn *columns, int max, LbRole first,
 			if (same_item(&columns[i], &column))
 			{
 				fail(error, ERRCODE_DUPLICATE_COLUMN,
-					 psprintf(column.expression != NULL ?
-							  "expression %s appears more than once in %s" :
-							  "column \"%s\" appears more than once in %s",
-							  column.expression != NULL ?
-							  column.expression->text : column.name, error->list), NULL,
-					 "Only its first appearance can decide anything; remove the others.");
+					 twice_message(error->list, &column), NULL, TWICE_HINT);
 				return 0;
 			}
 		}
@@ -159,7 +166,9 @@ parse_list(const char *list, LbColumn *columns, int max, LbRole first,
 		{
 			fail(error, ERRCODE_TOO_MANY_COLUMNS,
 				 psprintf("%s has more than %d columns", error->list, max),
-				 NULL, NULL);
+				 NULL, first == LB_ROLE_SCORE ?
+				 "Leave out the last ones: the member breaks the last ties." :
+				 "A generated column can hold the value of several.");
 			return 0;
 		}
 		column.role = n == 0 ? first : further;
@@ -241,6 +250,15 @@ lb_raise_list_error(const LbListError *error)
 			 errmsg("%s", error->message),
 			 error->detail == NULL ? 0 : errdetail("%s", error->detail),
 			 error->hint == NULL ? 0 : errhint("%s", error->hint)));
+}
+
+void
+lb_raise_twice(const char *list, const LbColumn *column)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DUPLICATE_COLUMN),
+			 errmsg("%s", twice_message(list, column)),
+			 errhint(TWICE_HINT)));
 }
 
 /*
@@ -344,7 +362,7 @@ read_column(const char *p, char *name, LbListError *error)
 		return refuse(error, "comments", "Leave the comment out.");
 	if (*p == '-' || *p == '+' || *p == '(' || *p == '~' || *p == '@' ||
 		*p == '|' || *p == '!')
-		return refuse(error, "expressions", expression_hint(error));
+		return refuse_expression(error, "expressions");
 	if (!is_ident_start(*p))
 		return syntax_error_at(error, p);
 
@@ -420,7 +438,7 @@ read_direction(const char *p, bool *descending, LbListError *error)
 			return end;
 		return refuse(error, "ASC and DESC", error->expressions ?
 					  "Leave it out: boards have no order." :
-					  "Leave it out: the columns of a member break the last ties, ascending.");
+					  "Leave it out: a member's columns break the last ties, ascending. An order is the argument \"rank_by\".");
 	}
 	if (word_is(p, end, "using"))
 		return refuse(error, "USING operators", "Write ASC or DESC.");
@@ -429,7 +447,7 @@ read_direction(const char *p, bool *descending, LbListError *error)
 	for (i = 0; expression_words[i] != NULL; i++)
 	{
 		if (word_is(p, end, expression_words[i]))
-			return refuse(error, "expressions", expression_hint(error));
+			return refuse_expression(error, "expressions");
 	}
 	/* NULLS, and garbage */
 	if (check_after_item(p, false, error) == NULL)
@@ -459,13 +477,13 @@ check_after_item(const char *p, bool after_column, LbListError *error)
 		if (*p == '.')
 			return refuse(error, "qualified names", "Name the column without its table.");
 		if (*p == '(')
-			return refuse(error, "function calls", expression_hint(error));
+			return refuse_expression(error, "function calls");
 		if (*p == '-' && p[1] == '-')
 			return refuse(error, "comments", "Leave the comment out.");
 		if (*p == '/' && p[1] == '*')
 			return refuse(error, "comments", "Leave the comment out.");
 		if (strchr("+-*/<>=~!@#%^&|`?[:", *p) != NULL)
-			return refuse(error, "expressions", expression_hint(error));
+			return refuse_expression(error, "expressions");
 	}
 	return syntax_error_at(error, p);
 }
@@ -493,15 +511,8 @@ what_it_is(const LbListError *error)
 {
 	if (has_directions(error))
 		return "rank_by is a list of columns and expressions, each with ASC or DESC.";
-	return error->expressions ? "board_column is a column or an expression." :
+	return error->expressions ? "board_column is a list of columns and expressions." :
 		"member is a list of columns.";
-}
-
-static const char *
-expression_hint(const LbListError *error)
-{
-	return error->expressions ? "Write the whole expression in parentheses." :
-		"Name a plain column; a generated column can hold the value.";
 }
 
 static void *
@@ -510,6 +521,20 @@ refuse(LbListError *error, const char *what, const char *hint)
 	return fail(error, ERRCODE_FEATURE_NOT_SUPPORTED,
 				psprintf("%s are not supported in %s", what, error->list),
 				what_it_is(error), hint);
+}
+
+/* One that stands there without its parentheses, or where there can be none. */
+static void *
+refuse_expression(LbListError *error, const char *what)
+{
+	if (!error->expressions)
+		return refuse(error, what,
+					  "Name a plain column; a generated column can hold the value.");
+	return fail(error, ERRCODE_SYNTAX_ERROR,
+				psprintf("expression without parentheses in %s", error->list),
+				what_it_is(error), has_directions(error) ?
+				"Write the whole expression in parentheses, as in '(points / games) DESC'." :
+				"Write the whole expression in parentheses, as in '(level / 10)'.");
 }
 
 /* Name the word, or else the character, that does not fit. */

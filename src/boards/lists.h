@@ -64,6 +64,13 @@ extern int	lb_parse_ranked_if(const char *condition, LbColumn *column,
 /* Raise that. */
 pg_noreturn extern void lb_raise_list_error(const LbListError *error);
 
+/*
+ * Raise 42701: that column or expression is twice in the list that is the
+ * argument of this name.
+ */
+pg_noreturn extern void lb_raise_twice(const char *list,
+									   const LbColumn *column);
+
 /* A column or an expression as the lists have it. */
 extern const char *lb_recorded(const LbColumn *column);
 

@@ -199,6 +199,10 @@ lb_type_hint(Oid type, int32 typmod, LbRole role)
 						LB_MAX_PRECISION);
 	else if (base == INTERVALOID && role <= LB_ROLE_TIE)
 		hint = "Rank by a stored generated column with extract(epoch from ...). ";
+	else if (role == LB_ROLE_RANKED_IF)
+		hint = "Write a condition, as in 'level > 10'. ";
+	else if (role == LB_ROLE_SCORE && category == TYPCATEGORY_STRING)
+		hint = "A text of digits is a number in an expression, as in '(score::bigint) DESC'. ";
 	else if (base == TIMETZOID)
 		hint = "Use time or timestamptz. ";
 	else if (role == LB_ROLE_MEMBER &&

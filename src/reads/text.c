@@ -382,7 +382,7 @@ lb_raise_mistyped(const LbDefinition *defn, const LbColumn *column,
 			 errdetail("They are of %d columns.", defn->nmember) :
 			 errdetail("Column \"%s\" is of type %s.", column->name,
 					   format_type_be(column->oid)),
-			 errhint("Use %s_key(), which takes and returns text.",
+			 errhint("Use %s_key(), which takes values of every type, and returns text.",
 					 function)));
 }
 

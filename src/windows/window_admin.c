@@ -98,10 +98,12 @@ moment_arguments(FunctionCallInfo fcinfo, LbCalendar *calendar)
 {
 	if (calendar->period == LB_ONCE)
 	{
-		if (PG_ARGISNULL(ARG_STARTS))
-			lb_null_argument("starts");
-		if (PG_ARGISNULL(ARG_ENDS))
-			lb_null_argument("ends");
+		if (PG_ARGISNULL(ARG_STARTS) || PG_ARGISNULL(ARG_ENDS))
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("argument \"%s\" must not be null",
+							PG_ARGISNULL(ARG_STARTS) ? "starts" : "ends"),
+					 errhint("A window that comes once has both \"starts\" and \"ends\"; one that comes again has a \"period\".")));
 		calendar->starts = PG_GETARG_TIMESTAMPTZ(ARG_STARTS);
 		calendar->ends = PG_GETARG_TIMESTAMPTZ(ARG_ENDS);
 	}
