@@ -66,9 +66,13 @@ done < <(sed -e '/^#/d; /^$/d' -e ':more; /\\$/{N; s/\\\n */ /; b more}' "$conte
 as_server "$BIN/initdb" -D "$WORK/server/data" -U postgres -A trust >initdb.log
 echo "unix_socket_directories = '$WORK/server'" >>"$WORK/server/data/postgresql.conf"
 server_start "$WORK/server"
+db=$(compose environment POSTGRES_DB)
+"$BIN/createdb" "$db"
 script=$(compose volumes 1)
-sql -f "$context/${script%%:*}"
+sql -d "$db" -f "$context/${script%%:*}"
 healthy=$(compose healthcheck test 1)
 sh -c "${healthy/-h 127.0.0.1/-h $WORK\/server}"
 echo "# healthy"
-[ "$(sql -Atc 'SELECT lb_rank(3)')" = 2 ]
+[ "$(sql -d "$db" -Atq -c 'SELECT lb_create_tables()' \
+	-c 'INSERT INTO player_scores (player_id, score) VALUES (1, 300), (2, 100), (3, 200)' \
+	-c 'SELECT lb_rank(3)' | tail -1)" = 2 ]
