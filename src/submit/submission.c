@@ -298,7 +298,10 @@ raise_no_window(const LbLeaderboard *leaderboard, const char *name)
 	const LbDefinition *defn = lb_find_defn(name);
 	char	   *hint;
 
-	if (defn != NULL)
+	if (lb_leaderboard_find(name, strlen(name)) != NULL)
+		hint = psprintf("\"%s\" is another leaderboard: name it in the argument \"leaderboard\".",
+						name);
+	else if (defn != NULL)
 		hint = psprintf("\"%s\" is a board of a table of your own: write the scores to table \"%s\".",
 						name, get_rel_name(defn->source));
 	else

@@ -3,7 +3,7 @@
  * nearest.c
  *	  The name that a mistyped one was meant for.
  *
- * The rules are those by which PostgreSQL suggests the name of a column.
+ * PostgreSQL suggests a column by the same distance, but a less near one.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,7 +13,7 @@
 
 #include "util/nearest.h"
 
-/* As many characters may differ, and at most half of the name. */
+/* As many characters may differ, and at most a third of the name. */
 #define MOST_DIFFERENT 4
 
 /* varstr_levenshtein_less_equal() takes no longer ones. */
@@ -23,7 +23,7 @@ void
 lb_nearest_try(LbNearest *nearest, const char *name)
 {
 	int			len = strlen(nearest->given);
-	int			most = Min(MOST_DIFFERENT, len / 2);
+	int			most = Min(MOST_DIFFERENT, (len + 1) / 3);
 	int			distance;
 
 	if (nearest->distance >= 0)
