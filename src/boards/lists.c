@@ -539,7 +539,7 @@ refuse(LbListError *error, const char *what, const char *hint)
 				what_it_is(error), hint);
 }
 
-/* One that stands there without its parentheses, or where there can be none. */
+/* An expression without its parentheses, or where there can be none. */
 static void *
 refuse_expression(LbListError *error, const char *what)
 {
