@@ -36,13 +36,13 @@ ORDER BY o;
 SELECT lb_create_board('members', 'game'),
 	lb_create_board('named', 'game', member => NULL, method => NULL),
 	lb_create_board('counts', 'game', keeps => 'counts'),
-	lb_create_board('dense', 'game', keeps => 'counts', method => 'dense_rank', rank_by => 'score, level DESC'),
+	lb_create_board('dense', 'game', keeps => 'counts', method => 'dense_rank', rank_by => 'score ASC, level DESC'),
 	lb_create_board('ids', 'game', 'player_id', keeps => 'counts'),
 	lb_create_board('ties', 'game', 'player_id', 'score DESC, level ASC, reached DESC', NULL, 'dense_rank', NULL, 'counts'),
-	lb_create_board('shown', 'game', 'player_id', 'score', NULL, 'rank', 'shown', 'counts'),
+	lb_create_board('shown', 'game', 'player_id', 'score ASC', NULL, 'rank', 'shown', 'counts'),
 	lb_create_board('grp', 'game', 'player_id', board_column => 'grp', keeps => 'counts'),
 	lb_create_board('seen', 'seen', keeps => 'counts', ranked_if => 'ok'),
-	lb_create_board('weights', 'seen', rank_by => 'weight', keeps => 'counts');
+	lb_create_board('weights', 'seen', rank_by => 'weight ASC', keeps => 'counts');
 SELECT board, source, member, rank_by, board_column, method, ranked_if, keeps FROM lb_board ORDER BY board;
 
 -- The same as the definitions say, by every function that works there.

@@ -97,16 +97,16 @@ FROM unnest(ARRAY['', ' ', ',', 'score,', 'score DESC,', ',score', 'score,,playe
 	'score NULLS FIRST', 'score COLLATE "C"', 'score USING >', '-score', '+score',
 	'score + 1', 'score*2 DESC', '(score) + 1', 'abs(score) * 2', 'score::int', 't.score',
 	'score.x', '1', '1 DESC', '''score''', '$1', 'NULL', 'score IS NULL',
-	'score BETWEEN 1 AND 2', 'NOT score', 'CASE score', 'random()', 'score; DROP TABLE t',
+	'score BETWEEN 1 AND 2', 'NOT score', 'CASE score', 'random() DESC', 'score; DROP TABLE t',
 	'score -- x', '-- x', 'score /* x */', '"score', '""', 'U&"score"', 'score[1]',
 	'score DESC, score ASC', '"score", SCORE', 'select', 'user', 'a,b,c,d,e,f,g,h',
-	'nosuch', 'score, nosuch DESC', 'ctid', 'score, xmin', 'grp',
-	repeat('x', 100), E'\u00e9', 'score' || E'\u00a0' || 'DESC', '@score', '{', '%s'])
+	'nosuch DESC', 'score ASC, nosuch DESC', 'ctid DESC', 'score DESC, xmin', 'grp DESC',
+	repeat('x', 100) || ' DESC', E'\u00e9 DESC', 'score' || E'\u00a0' || 'DESC ASC', 'score', '"sco re", score DESC', '@score', '{', '%s'])
 	WITH ORDINALITY r (r, o),
 	lbt.error(format('SELECT lb_create_board(%L, %L, rank_by => %L)', 'x', 't', r)) e
 ORDER BY o;
 SELECT lb_create_board('ok' || o, 't', rank_by => r)
-FROM unnest('{score,SCORE Desc,"\"score\" asc, player_id"," score
+FROM unnest('{score ASC,SCORE Desc,"\"score\" asc, player_id"," score
 	DESC ,	player_id"}'::text[]) WITH ORDINALITY r (r, o);
 SELECT board, rank_by FROM lb_board WHERE board ~ 'ok' ORDER BY board;
 SELECT lb_drop_board(board) FROM lb_board WHERE board ~ 'ok';
@@ -137,17 +137,17 @@ FROM unnest(ARRAY[
 	'''x'', ''t'', ranked_if => ''nosuch''', '''x'', ''t'', ranked_if => ''score''',
 	'''x'', ''v''', '''x'', ''mv''', '''x'', ''s''', '''x'', ''comp''', '''x'', ''ft''',
 	'''x'', ''tt''', '''x'', ''pt''', '''x'', ''t_pkey''', '''x'', ''pg_class''',
-	'''x'', ''pg_largeobject'', ''loid'', ''pageno''',
+	'''x'', ''pg_largeobject'', ''loid'', ''pageno DESC''',
 	'''x'', ''information_schema.tables''', '''x'', ''lb_stat_board''',
-	'''x'', ''u'', ''n'', ''e''', '''x'', ''u'', ''txt'', ''e''',
-	'''x'', ''u'', ''p'', ''e''', '''x'', ''u'', ''i'', ''n''', '''x'', ''u'', ''i'', ''f''',
-	'''x'', ''u'', ''i'', ''p''', '''x'', ''u'', ''i'', ''txt''',
-	'''x'', ''u'', ''i'', ''b''', '''x'', ''u'', ''i'', ''ar''',
-	'''x'', ''u'', ''i'', ''e, n''', '''x'', ''u'', ''i'', ''e, tm''',
-	'''x'', ''u'', ''i'', ''e, iv''', '''x'', ''u'', ''i'', ''e, b''',
-	'''x'', ''u'', ''i'', ''e'', ''n''', '''x'', ''u'', ''i'', ''e'', ''ch''',
-	'''x'', ''u'', ''i'', ''e'', ''b''', '''x'', ''u'', ''i'', ''e'', ''p''',
-	'''x'', ''u'', ''i'', ''e'', ranked_if => ''n''',
+	'''x'', ''u'', ''n'', ''e DESC''', '''x'', ''u'', ''txt'', ''e DESC''',
+	'''x'', ''u'', ''p'', ''e DESC''', '''x'', ''u'', ''i'', ''n DESC''', '''x'', ''u'', ''i'', ''f DESC''',
+	'''x'', ''u'', ''i'', ''p DESC''', '''x'', ''u'', ''i'', ''txt DESC''',
+	'''x'', ''u'', ''i'', ''b DESC''', '''x'', ''u'', ''i'', ''ar DESC''',
+	'''x'', ''u'', ''i'', ''e ASC, n''', '''x'', ''u'', ''i'', ''e ASC, tm''',
+	'''x'', ''u'', ''i'', ''e ASC, iv''', '''x'', ''u'', ''i'', ''e ASC, b''',
+	'''x'', ''u'', ''i'', ''e DESC'', ''n''', '''x'', ''u'', ''i'', ''e DESC'', ''ch''',
+	'''x'', ''u'', ''i'', ''e DESC'', ''b''', '''x'', ''u'', ''i'', ''e DESC'', ''p''',
+	'''x'', ''u'', ''i'', ''e DESC'', ranked_if => ''n''',
 	'''x'', ''noindex''', '''x'', ''noindex'', board_column => ''grp''',
 	'''x'', ''f''']) WITH ORDINALITY s (s, o),
 	lbt.error('SELECT lb_create_board(' || s || ')') e

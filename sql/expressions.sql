@@ -14,7 +14,7 @@ INSERT INTO ex.elo SELECT i, nullif(i * 7919 % 1000, 0), 1 + i % 13, nullif(i % 
 SELECT lb_create_board('ratio', 'ex.elo', 'id', rank_by => '(points / games) DESC, lower(name)');
 SELECT lb_create_board('shown', 'ex.elo', 'id', rank_by => 'points DESC', ranked_if => 'level > 10 AND NOT banned');
 SELECT lb_create_board('lands', 'ex.elo', 'id', rank_by => '(points / games) DESC', board_column => 'upper(country)');
-SELECT lb_create_board('counted', 'ex.elo', rank_by => '(points / games)', ranked_if => '(level > 10)', keeps => 'counts');
+SELECT lb_create_board('counted', 'ex.elo', rank_by => '(points / games) ASC', ranked_if => '(level > 10)', keeps => 'counts');
 SELECT lb_create_board('all', 'ex.elo', 'id', rank_by => '(points % 7) DESC, (id % 3 = 0), points DESC',
 	board_column => '(level % 4)', ranked_if => 'name <> ''n3'' OR points / games > 5');
 -- A column in parentheses is a column.
@@ -392,7 +392,7 @@ SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => '(points::numeric / p
 SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => '(ratings::text) DESC');
 SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => '(xmin::text) DESC');
 SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => '(points FROM ey.ratings) DESC');
-SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => '(points); DROP TABLE ey.ratings');
+SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => '(points); DROP TABLE ey.ratings ASC');
 SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => '(points::text) DESC', keeps => 'counts');
 SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => '(points + 1) DESC, (points + 1)');
 SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => 'points DESC', ranked_if => 'played');

@@ -20,7 +20,7 @@ SELECT * FROM lbt.board_differences('histogram');
 
 -- All scores the same; nobody; the ends of the type.
 CREATE TABLE h (player_id bigint PRIMARY KEY, score bigint);
-SELECT lb_create_board('h', 'h'), lb_create_board('h_asc', 'h', rank_by => 'score');
+SELECT lb_create_board('h', 'h'), lb_create_board('h_asc', 'h', rank_by => 'score ASC');
 SELECT lb_wait_ready();
 SELECT * FROM lb_histogram(3, 'h');
 SELECT * FROM lbt.differences('h', 'h', functions => 'histogram');

@@ -15,7 +15,7 @@ FROM generate_series(1, 300) i;
 SELECT lb_create_board('player', 'player', 'id', 'score DESC, tie');
 CREATE TABLE club (id bigint PRIMARY KEY, score real NOT NULL);
 INSERT INTO club SELECT i, (CASE i % 9 WHEN 0 THEN 'NaN' WHEN 1 THEN '-0' WHEN 2 THEN '0' WHEN 3 THEN 'Infinity' ELSE (i % 5 / 4.0)::text END)::real FROM generate_series(1, 40) i;
-SELECT lb_create_board('club', 'club', 'id', 'score');
+SELECT lb_create_board('club', 'club', 'id', 'score ASC');
 CREATE TABLE account (id uuid PRIMARY KEY, balance numeric(8,2), since date NOT NULL);
 INSERT INTO account SELECT md5(i::text)::uuid, nullif(i % 23, 7) / 4.0, '2026-01-01'::date + i % 4 FROM generate_series(1, 300) i;
 SELECT lb_create_board('account', 'account', 'id', 'balance DESC, since DESC');

@@ -44,7 +44,7 @@ SELECT lb_create_board('tie_' || c || '_' || dir, 'k',
 	rank_by => 'score DESC, ' || c || ' ' || dir)
 FROM unnest('{n0,n2,n4,nn,f4,f8,u,d,ts,tz,tm,b}'::text[]) c,
 	unnest('{ASC,DESC}'::text[]) dir;
-SELECT lb_create_board('ties', 'k', rank_by => 'score, b, f8 DESC, n2, tm DESC');
+SELECT lb_create_board('ties', 'k', rank_by => 'score ASC, b, f8 DESC, n2, tm DESC');
 SELECT lb_wait_ready();
 CREATE FUNCTION tie_differences() RETURNS TABLE (board text, enable_index text,
 	what text, operand text, got text, want text)
@@ -160,7 +160,7 @@ CREATE TABLE m (mi big_tank, mu uuid, md date, mts timestamp, mtz timestamptz,
 SELECT lb_create_board('m_' || c, 'm', c, 'n2 DESC, b, f8')
 FROM unnest('{mi,mu,md,mts,mtz}'::text[]) c;
 SELECT lb_create_board('two', 'm', 'mi, "M i"', 'f8 DESC, mi');
-SELECT lb_create_board('three', 'm', ' "M i",MU , md', 'tm', method => 'rank');
+SELECT lb_create_board('three', 'm', ' "M i",MU , md', 'tm ASC', method => 'rank');
 SELECT lb_create_board('four', 'm', 'mu, md, mts, mtz', 'b DESC', method => 'dense_rank');
 SELECT lb_create_board('raw', 'm', 'mi', c || ' DESC') FROM (VALUES ('n0')) x (c);
 SELECT lb_create_board('s_' || c || '_' || dir, 'm', 'mi', c || ' ' || dir,
@@ -172,7 +172,7 @@ SELECT board, member FROM lb_board WHERE member ~ ',' ORDER BY board;
 SELECT l, e.* FROM unnest(ARRAY['', 'mi,', 'mi mi', 'mi DESC', 'mi, mi',
 	'mi, mu, md, mts, mtz', 'abs(mi)', '"mi', '"M i', 'm i', 'm.mi', '1', 'mi NULLS FIRST',
 	'mi COLLATE "C"', 'nosuch', 'mu, mi', 'f8', 'b', 'mi, n2', 'tm']) l,
-	lbt.error(format('SELECT lb_create_board(''x'', ''m'', %L, ''o'')', l)) e;
+	lbt.error(format('SELECT lb_create_board(''x'', ''m'', %L, ''o ASC'')', l)) e;
 INSERT INTO m SELECT 100 - 10 * k - o, lpad(to_hex(k * 9 + o), 32, '7f')::uuid,
 	CASE WHEN k = 0 THEN d END, CASE WHEN k = 1 THEN ts END,
 	CASE WHEN k = 2 THEN tz END, o % 3, v.*
@@ -261,10 +261,10 @@ CREATE TABLE m (o serial UNIQUE, t text COLLATE "C", vc varchar COLLATE "C", c c
 	short boolean GENERATED ALWAYS AS (length(t) < 100) STORED, UNIQUE (t),
 	UNIQUE (vc), UNIQUE (c, t), UNIQUE (vc, o, t, c));
 SELECT lb_create_board('t_' || c, 'm', c, 's DESC') FROM unnest('{t,vc}'::text[]) c;
-SELECT lb_create_board('t_two', 'm', 't, c', 's, vc DESC', ranked_if => 'short');
+SELECT lb_create_board('t_two', 'm', 't, c', 's ASC, vc DESC', ranked_if => 'short');
 SELECT lb_create_board('t_four', 'm', 'vc, o, t, c', 's DESC, f', ranked_if => 'short');
 SELECT lb_create_board('t_tie', 'm', 't', 's DESC, c DESC, o ASC', method => 'rank');
-SELECT lb_create_board('t_down', 'm', 'o', 's, t DESC');
+SELECT lb_create_board('t_down', 'm', 'o', 's ASC, t DESC');
 INSERT INTO m (t, vc, c, s, f) SELECT t, t, left(t, 8), length(t) % 3, -length(t) % 2
 FROM (SELECT repeat('x', n) FROM generate_series(0, 40) n
 	UNION SELECT repeat('p', 500) || n FROM generate_series(1, 12) n
@@ -302,7 +302,7 @@ SELECT * FROM lb_verify();
 -- The column's collation does not matter.
 ALTER TABLE m ADD de text COLLATE "de-x-icu" UNIQUE;
 UPDATE m SET de = CASE o % 3 WHEN 0 THEN 'ä' WHEN 1 THEN 'Z' ELSE 'a' END || o, s = 1;
-SELECT lb_create_board('t_de', 'm', 'de', 's, de DESC'), lb_create_board('t_by_de', 'm', 'o', 's, de');
+SELECT lb_create_board('t_de', 'm', 'de', 's ASC, de DESC'), lb_create_board('t_by_de', 'm', 'o', 's ASC, de');
 SELECT lb_wait_ready();
 SELECT count(*) > 50 AS many, bool_and(i.member = m.de AND q.member = m.de) AS same
 FROM (SELECT row_number() OVER () AS n, member FROM lb_top_key(1000, 't_de')) i
@@ -318,8 +318,8 @@ RESET leaderboard.enable_index;
 CREATE COLLATION ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 ALTER TABLE m ADD ci text COLLATE ci UNIQUE, ADD ch char(8) UNIQUE, ADD nm name UNIQUE;
 SELECT l, e.* FROM unnest(ARRAY['ci', 'ch', 'nm']) l,
-	lbt.error(format('SELECT lb_create_board(''x'', ''m'', %L, ''s'')', l)) e;
-SELECT l, e.* FROM unnest(ARRAY['s, ci', 's, ch', 't']) l,
+	lbt.error(format('SELECT lb_create_board(''x'', ''m'', %L, ''s ASC'')', l)) e;
+SELECT l, e.* FROM unnest(ARRAY['s ASC, ci', 's ASC, ch', 't DESC']) l,
 	lbt.error(format('SELECT lb_create_board(''x'', ''m'', ''t'', %L)', l)) e;
 -- Memory, by types.
 SELECT lb_estimate_memory_key(1000000, '{bigint,timestamptz}', '{bigint}') = lb_estimate_memory(1000000) AS as_before,

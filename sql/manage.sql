@@ -24,7 +24,7 @@ SELECT lb_create_board('b', 't');
 INSERT INTO t VALUES (100, 100, 1);
 ROLLBACK TO a;
 INSERT INTO t VALUES (100, 1, 1);
-SELECT lb_create_board('b', 't', rank_by => 'score');
+SELECT lb_create_board('b', 't', rank_by => 'score ASC');
 UPDATE t SET score = 50 WHERE player_id = 100;
 SELECT * FROM lbt.differences('b', 't', dir => 'ASC', query_reads => NULL);
 COMMIT;
@@ -33,7 +33,7 @@ SELECT * FROM lbt.differences('b', 't', dir => 'ASC');
 SELECT * FROM lb_verify();
 
 -- Several of one table share its triggers.
-SELECT lb_create_board('other', 't', rank_by => 'other'),
+SELECT lb_create_board('other', 't', rank_by => 'other ASC'),
 	lb_create_board('grp', 't', board_column => 'grp');
 SELECT lb_wait_ready();
 UPDATE t SET score = score + 1, other = other * 2, grp = other % 2;
@@ -247,7 +247,7 @@ SELECT board FROM lb_board ORDER BY board;
 
 -- Many boards of one table.
 SELECT count(lb_create_board('many' || i, 't', rank_by => CASE i % 2 WHEN 0 THEN
-	'score DESC' ELSE 'other' END)) FROM generate_series(1, 40) i;
+	'score DESC' ELSE 'other ASC' END)) FROM generate_series(1, 40) i;
 SELECT lb_wait_ready();
 UPDATE t SET score = score + player_id % 5, other = other + player_id % 3;
 SELECT i FROM generate_series(1, 40) i WHERE NOT lbt.agrees('many' || i, 't',

@@ -29,7 +29,7 @@ SELECT count(*), count(DISTINCT lb_rank(3, board)) FROM lb_board WHERE source = 
 SELECT state, count(*) FROM lb_stat_board WHERE source = 't'::regclass GROUP BY state;
 SELECT * FROM lb_verify();
 -- One more, and others that change their row: what was known of the rest stays.
-SELECT lb_create_board('another', 't', rank_by => 'lap');
+SELECT lb_create_board('another', 't', rank_by => 'lap ASC');
 BEGIN;
 SELECT lb_drop_board('b2');
 SELECT lb_rank(3, 'b2');
@@ -42,10 +42,10 @@ SAVEPOINT s;
 SELECT count(lb_create_board('b' || i, 't', rank_by => 'lap DESC, score')) FROM generate_series(101, 120) i;
 SELECT lb_rank(3, 'b100'), lb_rank(3, 'b101'), lb_count('b120');
 ROLLBACK TO s;
-SELECT count(lb_create_board('b' || i, 't', rank_by => 'score')) FROM generate_series(101, 110) i;
+SELECT count(lb_create_board('b' || i, 't', rank_by => 'score ASC')) FROM generate_series(101, 110) i;
 SELECT lb_rank(3, 'b101'), lb_rank(3, 'b111');
 ROLLBACK;
-SELECT count(lb_create_board('b' || i || 'x', 't', rank_by => 'score')) FROM generate_series(101, 110) i;
+SELECT count(lb_create_board('b' || i || 'x', 't', rank_by => 'score ASC')) FROM generate_series(101, 110) i;
 SELECT count(lb_drop_board('b' || i || 'x')) FROM generate_series(101, 109) i;
 SELECT lb_rank(3, 'b101'), lb_rank(3, 'b110x'), lb_rank(3, 'b111');
 SELECT lb_wait_ready();

@@ -9,7 +9,7 @@ INSERT INTO tanks
 SELECT lbt.uuid_of(i / 3), lbt.text_of(i), (enum_range(NULL::tier))[1 + i % 2], i * 31 % 17 * 0.01
 FROM generate_series(1, 100) AS i;
 SELECT lb_create_board('tanks', 'tanks', 'account, tank', 'score DESC');
-SELECT lb_create_board('tier', 'tanks', 'tank, account', 'score', 'tier', 'rank');
+SELECT lb_create_board('tier', 'tanks', 'tank, account', 'score ASC', 'tier', 'rank');
 SELECT * FROM lbt.differences('tanks', 'tanks', member => 'account, tank');
 SELECT * FROM lbt.differences('tier:gold', 'tanks', $$tier = 'gold'$$, 'tank, account', dir => 'ASC', method => 'rank');
 

@@ -25,7 +25,7 @@ CREATE TABLE country_player (id int PRIMARY KEY, country text NOT NULL, points n
 	ok boolean NOT NULL DEFAULT true);
 INSERT INTO country_player SELECT i, (ARRAY['FR', 'JP', 'US'])[i % 3 + 1], i * 7919 % 4001 / 4.0, i % 11 <> 0
 FROM generate_series(1, 20000) i;
-SELECT lb_create_board('country', 'country_player', 'id', 'points', board_column => 'country', ranked_if => 'ok');
+SELECT lb_create_board('country', 'country_player', 'id', 'points ASC', board_column => 'country', ranked_if => 'ok');
 SELECT lb_wait_ready();
 ANALYZE player, country_player;
 
@@ -241,7 +241,7 @@ ALTER TABLE u ADD late int DEFAULT 7;
 SELECT lb_create_board('u', 'u', 'guild, name', 'score DESC', board_column => 'flag');
 CREATE TABLE tx (name varchar(40) COLLATE "C" PRIMARY KEY, title text NOT NULL, day date NOT NULL);
 INSERT INTO tx SELECT 'name ' || i, 'title ' || i % 9, '2026-01-01'::date + i % 40 FROM generate_series(1, 5000) i;
-SELECT lb_create_board('tx', 'tx', 'name', 'day, title DESC');
+SELECT lb_create_board('tx', 'tx', 'name', 'day ASC, title DESC');
 SELECT lb_wait_ready();
 ANALYZE u, tx;
 SELECT query, lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[

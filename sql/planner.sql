@@ -12,11 +12,11 @@ CREATE TABLE country_player (id int PRIMARY KEY, country text NOT NULL, points n
 	ok boolean NOT NULL DEFAULT true);
 INSERT INTO country_player SELECT i, (ARRAY['FR', 'JP', 'US'])[i % 3 + 1], i % 40 / 4.0, i % 11 <> 0
 FROM generate_series(1, 300) i;
-SELECT lb_create_board('country', 'country_player', 'id', 'points', board_column => 'country', ranked_if => 'ok');
+SELECT lb_create_board('country', 'country_player', 'id', 'points ASC', board_column => 'country', ranked_if => 'ok');
 CREATE TABLE speed (id int PRIMARY KEY, seconds float8, run date);
 INSERT INTO speed SELECT i, CASE i % 30 WHEN 0 THEN 'NaN' WHEN 1 THEN 'Infinity' WHEN 2 THEN NULL WHEN 3 THEN '-Infinity' ELSE i % 13 / 3.0::float8 END, '2026-01-01'::date + i
 FROM generate_series(1, 200) i;
-SELECT lb_create_board('speed', 'speed', 'id', 'seconds');
+SELECT lb_create_board('speed', 'speed', 'id', 'seconds ASC');
 SELECT lb_wait_ready();
 ANALYZE player, country_player, speed;
 
@@ -156,7 +156,7 @@ SELECT query, lbt.nodes(query) FROM unnest(ARRAY[
 CREATE TABLE u (id uuid PRIMARY KEY, score float4 NOT NULL, at timestamptz NOT NULL, flag boolean NOT NULL);
 INSERT INTO u SELECT md5(i::text)::uuid, i % 21 - 5, '2026-01-01'::timestamptz + i % 3 * interval '1 day', i % 2 = 0 FROM generate_series(1, 400) i;
 UPDATE u SET score = '-0' WHERE score = 0 AND flag;
-SELECT lb_create_board('u', 'u', 'id', 'score, at', board_column => 'flag');
+SELECT lb_create_board('u', 'u', 'id', 'score ASC, at', board_column => 'flag');
 CREATE TABLE tx (name text PRIMARY KEY, score date NOT NULL, lvl int NOT NULL);
 INSERT INTO tx SELECT 'name ' || i, '2026-01-01'::date + i % 30, i % 4 FROM generate_series(1, 300) i;
 SELECT lb_create_board('tx', 'tx', 'name', 'score DESC, lvl DESC');
@@ -233,7 +233,7 @@ SELECT lbt.answered_by(q), lbt.result(q) FROM unnest(ARRAY[
 -- Texts whose collations conflict.
 CREATE TABLE posix (id int PRIMARY KEY, kind text COLLATE "POSIX" NOT NULL, points int NOT NULL);
 INSERT INTO posix SELECT i, 'a', i FROM generate_series(1, 300) i;
-SELECT lb_create_board('posix', 'posix', 'id', 'points', board_column => 'kind');
+SELECT lb_create_board('posix', 'posix', 'id', 'points ASC', board_column => 'kind');
 SELECT lb_wait_ready();
 ANALYZE posix;
 SELECT lbt.result('SELECT (SELECT count(*) FROM posix WHERE kind = c) FROM (VALUES (''a'' COLLATE "C")) v (c)');
@@ -242,7 +242,7 @@ SELECT lbt.answered_by(q), lbt.result(q) FROM (VALUES ('SELECT (SELECT count(*) 
 -- A select list with a function that returns a set, above max() by an index.
 CREATE TABLE series (id int PRIMARY KEY);
 INSERT INTO series SELECT generate_series(1, 3000);
-SELECT lb_create_board('series', 'series', 'id', 'id');
+SELECT lb_create_board('series', 'series', 'id', 'id ASC');
 SELECT lb_wait_ready();
 ANALYZE series;
 SELECT lbt.answered_by(q), lbt.result(q) FROM (VALUES ('SELECT max(id), generate_series(1, 3) AS g FROM series ORDER BY g DESC')) v (q);
@@ -316,7 +316,7 @@ BEGIN;
 UPDATE player p SET score = (SELECT count(*) FROM player WHERE score > p.score) WHERE id <= 3;
 ROLLBACK;
 BEGIN;
-SELECT lb_create_board('again', 'large', 'id', 'id');
+SELECT lb_create_board('again', 'large', 'id', 'id ASC');
 SELECT lbt.answered_by('SELECT count(*) FROM large WHERE id > 5');
 ROLLBACK;
 SELECT lbt.answered_by('SELECT max(score) FROM u WHERE flag AND score <= 0');

@@ -14,7 +14,7 @@ CREATE TABLE country_player (id int PRIMARY KEY, country text NOT NULL, points n
 	ok boolean NOT NULL DEFAULT true);
 INSERT INTO country_player SELECT i, (ARRAY['FR', 'JP', 'US'])[i % 3 + 1], i % 40 / 4.0, i % 11 <> 0
 FROM generate_series(1, 3000) i;
-SELECT lb_create_board('country', 'country_player', 'id', 'points', board_column => 'country', ranked_if => 'ok');
+SELECT lb_create_board('country', 'country_player', 'id', 'points ASC', board_column => 'country', ranked_if => 'ok');
 CREATE TABLE device (key uuid PRIMARY KEY, speed float8 NOT NULL, seen timestamptz NOT NULL);
 INSERT INTO device SELECT md5(i::text)::uuid, CASE i % 30 WHEN 0 THEN 'NaN' WHEN 1 THEN 'Infinity' WHEN 2 THEN '-0' WHEN 3 THEN 0 ELSE i % 13 / 3.0::float8 END,
 	'2026-01-01 00:00 UTC'::timestamptz + i * interval '1 minute'
@@ -28,7 +28,7 @@ CREATE TABLE club (region text COLLATE "C", name text COLLATE "C", points numeri
 INSERT INTO club SELECT 'region ' || i % 7, 'club ' || i, nullif(i % 90, 0) / 4.0, '1900-01-01'::date + i % 50 FROM generate_series(1, 2000) i;
 -- Keys that are longer than what a block of the index holds of them.
 INSERT INTO club SELECT 'region 0', repeat('x', 80) || i, 22.3, '1800-01-01' FROM generate_series(8, 11) i;
-SELECT lb_create_board('club', 'club', 'region, name', 'points, founded DESC');
+SELECT lb_create_board('club', 'club', 'region, name', 'points ASC, founded DESC');
 SELECT lb_wait_ready();
 CREATE TABLE friend (a int, b int);
 INSERT INTO friend SELECT i % 2, i * 13 % 5000 FROM generate_series(1, 100) i;

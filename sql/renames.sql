@@ -127,7 +127,7 @@ TRUNCATE r;
 INSERT INTO r (player_id, score, old) VALUES (101, 1, 2);
 ALTER TABLE r RENAME old TO tied;
 INSERT INTO r (player_id, score, tied) VALUES (102, 1, 1);
-SELECT lb_create_board('new', 'r', rank_by => 'tied');
+SELECT lb_create_board('new', 'r', rank_by => 'tied ASC');
 ALTER TABLE r RENAME tied TO old;
 SELECT * FROM lb_top(5, 'new');
 SELECT lb_drop_board('less');

@@ -21,8 +21,8 @@ SELECT current_database() AS db \gset
 ALTER DATABASE :"db" SET maintenance_work_mem = '1MB';
 SET maintenance_work_mem = '1MB';
 CREATE TABLE boards (board text, rank_by text);
-INSERT INTO boards VALUES ('two words', 'g DESC'), ('three words', 'c, g DESC'),
-	('eight words', 'a, b DESC, c, d DESC, e, f DESC, g');
+INSERT INTO boards VALUES ('two words', 'g DESC'), ('three words', 'c ASC, g DESC'),
+	('eight words', 'a ASC, b DESC, c, d DESC, e, f DESC, g');
 SELECT lb_create_board(board, 't', rank_by => rank_by) FROM boards;
 SELECT lb_wait_ready();
 CREATE FUNCTION in_order(rank_by text) RETURNS text LANGUAGE plpgsql AS $$

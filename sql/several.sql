@@ -8,7 +8,7 @@ INSERT INTO club SELECT i, (ARRAY['FR', 'JP', 'US', 'DE'])[i % 4 + 1], i * 7919 
 SELECT lb_create_board('country', 'club', 'id', 'points DESC', board_column => 'country', ranked_if => 'ok');
 CREATE TABLE speed (id int PRIMARY KEY, season smallint, seconds float8);
 INSERT INTO speed SELECT i, nullif(i % 5, 4), i % 77 / 4.0 FROM generate_series(1, 2000) i;
-SELECT lb_create_board('season', 'speed', 'id', 'seconds', board_column => 'season');
+SELECT lb_create_board('season', 'speed', 'id', 'seconds ASC', board_column => 'season');
 SELECT lb_wait_ready();
 ANALYZE club, speed;
 

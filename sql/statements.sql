@@ -5,7 +5,7 @@ CREATE TABLE t (player_id bigint PRIMARY KEY, score bigint, ok boolean, note tex
 CREATE TABLE f (player_id bigint, guild text, score bigint,
 	UNIQUE (player_id, guild));
 SELECT lb_create_board('t', 't'), lb_create_board('ok', 't', ranked_if => 'ok'),
-	lb_create_board('low', 't', rank_by => 'score', method => 'rank'),
+	lb_create_board('low', 't', rank_by => 'score ASC', method => 'rank'),
 	lb_create_board('f', 'f', board_column => 'guild');
 SELECT lb_wait_ready();
 CREATE FUNCTION same() RETURNS text LANGUAGE sql VOLATILE AS $$

@@ -306,8 +306,8 @@ ROLLBACK;
 CREATE SCHEMA "My Game";
 CREATE TABLE "My Game"."Runs" ("Who" integer PRIMARY KEY, "Time" integer, note text DEFAULT 'new');
 CREATE TABLE "My Game"."Windows" ("Who" integer, "Key" varchar NOT NULL, "Time" smallint, UNIQUE ("Key", "Who"));
-SELECT lb_create_board('global', '"My Game"."Runs"', 'Who', '"Time"'),
-	lb_create_board('*', '"My Game"."Windows"', 'Who', '"Time"', 'Key');
+SELECT lb_create_board('global', '"My Game"."Runs"', 'Who', '"Time" ASC'),
+	lb_create_board('*', '"My Game"."Windows"', 'Who', '"Time" ASC', 'Key');
 SELECT lb_wait_ready('30 s');
 SELECT lb_open_window('daily', keep => '1000 years'), lb_open_window('weekly', keep => '1000 years', op => 'best');
 INSERT INTO "My Game"."Runs" VALUES (9, NULL, 'old');

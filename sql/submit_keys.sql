@@ -186,7 +186,7 @@ DROP TABLE player_scores, player_score_windows;
 DROP DOMAIN name_of_player;
 
 CREATE TABLE times (at timestamptz, n integer, score double precision, shown boolean NOT NULL, PRIMARY KEY (at, n));
-SELECT lb_create_board('times', 'times', 'at, n', rank_by => 'score', ranked_if => 'shown');
+SELECT lb_create_board('times', 'times', 'at, n', rank_by => 'score ASC', ranked_if => 'shown');
 INSERT INTO times VALUES ('2026-04-09 12:00+00', 1, 0.1, true), ('2026-04-09 12:00+00', 2, 'NaN', true),
 	('2026-04-10 12:00+00', 1, 1e300, false);
 SELECT lb_wait_ready('30 s');
@@ -206,7 +206,7 @@ SELECT * FROM lb_archive_top('times');
 SELECT n, score FROM times ORDER BY 1, 2;
 SELECT * FROM lb_verify_key();
 SELECT lb_drop_board('times');
-SELECT lb_create_board('times', 'times', 'n, at', rank_by => 'shown');
+SELECT lb_create_board('times', 'times', 'n, at', rank_by => 'shown ASC');
 SELECT lb_close_season('times', 'second');
 SELECT lb_close_season('times', 'third', reset_to => NULL);
 SELECT * FROM lb_verify_key();

@@ -18,7 +18,7 @@ INSERT INTO x VALUES ('', 7, '', 't0'), ('a', 7, '', 't0'), ('aaaaaaaa', 7, '', 
 	(repeat('a', 512), 7, repeat('a', 480), 't0'), (repeat('a', 511), 7, repeat('a', 479), 't0'), (U&'a\FFFD', 7, '', 't0'),
 	(E'a\x01', 7, E'\x01', 't0');
 SELECT lb_create_board('x_row', 'x', 'name', 'score DESC, title DESC');
-SELECT lb_create_board('x_dense', 'x', 'name', 'score, title', method => 'dense_rank');
+SELECT lb_create_board('x_dense', 'x', 'name', 'score ASC, title', method => 'dense_rank');
 SELECT lb_create_board('x_team', 'x', 'name', 'score DESC', board_column => 'team', method => 'rank');
 SELECT lb_wait_ready();
 SELECT lb_stat_reset();
@@ -111,7 +111,7 @@ SELECT * FROM lb_verify_key();
 SELECT board, state, reason, index_reads > 5 * query_reads AS by_index FROM lb_stat_board WHERE board LIKE 'x%' AND board NOT LIKE '%:%' ORDER BY board;
 -- One long text beside very many short ones: the query answers the transaction, and the board is built again.
 CREATE TABLE y (name text COLLATE "C" PRIMARY KEY, score int NOT NULL);
-SELECT lb_create_board('y', 'y', 'name', 'score');
+SELECT lb_create_board('y', 'y', 'name', 'score ASC');
 SELECT lb_wait_ready();
 BEGIN;
 INSERT INTO y SELECT i, i % 9 FROM generate_series(1, 130000) i;

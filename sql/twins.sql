@@ -134,9 +134,9 @@ INSERT INTO board_types VALUES
 	('text', 't', 's_i4', 'integer', ARRAY['A', 'zzz', repeat('a', 511), repeat('a', 513), repeat('long', 1000)], '{2}'),
 	('varchar', 'v, i4, t', 's_num', 'numeric', '{"(a,1,c)","(,1,)"}', '{}');
 SELECT lb_create_board(name || suffix, 'm', member, score || direction)
-FROM board_types, (VALUES ('_desc', ' DESC'), ('_asc', '')) v (suffix, direction);
+FROM board_types, (VALUES ('_desc', ' DESC'), ('_asc', ' ASC')) v (suffix, direction);
 SELECT lb_wait_ready();
-SELECT x.* FROM board_types, (VALUES ('_desc', ' DESC'), ('_asc', '')) v (suffix, direction),
+SELECT x.* FROM board_types, (VALUES ('_desc', ' DESC'), ('_asc', ' ASC')) v (suffix, direction),
 	LATERAL differences(name || suffix, 'm',
 		CASE WHEN member LIKE '%,%' THEN 'ROW(' || member || ')::text' ELSE member || '::text' END,
 		CASE stype WHEN 'boolean' THEN 'left(' || score || '::text, 1)' ELSE score || '::text' END,
@@ -149,7 +149,7 @@ UPDATE m SET s_num = -s_num, s_b = NOT s_b, s_i4 = 5 - s_i4, s_f8 = -s_f8, s_d =
 DELETE FROM m WHERE i2 = 7;
 INSERT INTO m SELECT 30, 30, 30, u, du, '2030-01-01', '2030-01-01', '2030-01-01', 'own', 'own', 'own', 2, 3, 4.5, 1, 2, 3, '2026-01-01', '2026-01-01', '2026-01-01', '11:11', true
 FROM (SELECT md5('30')::uuid, md5('y')::uuid) x (u, du);
-SELECT x.* FROM board_types, (VALUES ('_desc', ' DESC'), ('_asc', '')) v (suffix, direction),
+SELECT x.* FROM board_types, (VALUES ('_desc', ' DESC'), ('_asc', ' ASC')) v (suffix, direction),
 	LATERAL differences(name || suffix, 'm',
 		CASE WHEN member LIKE '%,%' THEN 'ROW(' || member || ')::text' ELSE member || '::text' END,
 		CASE stype WHEN 'boolean' THEN 'left(' || score || '::text, 1)' ELSE score || '::text' END,
@@ -171,7 +171,7 @@ SELECT * FROM lb_histogram_key(9, 'bool_desc');
 -- Six of the smallest steps are too few for two buckets.
 CREATE TABLE tiny (id int PRIMARY KEY, s double precision);
 INSERT INTO tiny VALUES (1, 0), (2, '3e-323');
-SELECT lb_create_board('tiny', 'tiny', 'id', 's');
+SELECT lb_create_board('tiny', 'tiny', 'id', 's ASC');
 SELECT lb_wait_ready();
 SELECT * FROM lb_histogram_key(3, 'tiny');
 SET leaderboard.enable_index = off;
@@ -224,7 +224,7 @@ DROP TABLE scales;
 -- A family, whose board's value follows the parameters of the member.
 CREATE TABLE f (grp date, ranked boolean, a uuid, b smallint, score numeric(5,1), UNIQUE (b, grp, a));
 INSERT INTO f SELECT date '2026-01-01' + k % 2, k % 7 > 0, md5((k / 4)::text)::uuid, k % 4, k % 9 * 0.5 FROM generate_series(1, 40) k;
-SELECT lb_create_board('f', 'f', 'a, b', 'score', board_column => 'grp', method => 'rank', ranked_if => 'ranked');
+SELECT lb_create_board('f', 'f', 'a, b', 'score ASC', board_column => 'grp', method => 'rank', ranked_if => 'ranked');
 SELECT lb_wait_ready();
 BEGIN;
 CREATE TABLE f_calls AS SELECT true AS by_index, c.* FROM calls('f:2026-01-02', (SELECT array_agg(ROW(a, b)::text) FROM f), '{0,1.0,1.25,NULL}') c;

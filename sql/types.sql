@@ -7,14 +7,14 @@ CREATE TABLE t (
 	d date, ts timestamp, tz timestamptz);
 SELECT lb_create_board(m || '_' || s, 't', member => m, rank_by => s || ' DESC')
 FROM unnest('{s,i,b,b}'::name[], '{ss,si,sb,ss}'::text[]) c (m, s);
-SELECT lb_create_board(m || '_' || s || '_asc', 't', member => m, rank_by => s,
+SELECT lb_create_board(m || '_' || s || '_asc', 't', member => m, rank_by => s || ' ASC',
 	method => 'dense_rank')
 FROM unnest('{s,i,b}'::name[], '{ss,si,sb}'::text[]) c (m, s);
 SELECT lb_create_board('ties_' || c || '_' || dir, 't', member => 'b',
 	rank_by => 'ss DESC, ' || c || ' ' || dir)
 FROM unnest('{s,i,si,sb,d,ts,tz}'::text[]) c, unnest('{asc,desc}'::text[]) dir;
 SELECT lb_create_board('wide', 't', member => 'i',
-	rank_by => 'ss, si DESC, sb ASC, d DESC, ts, tz DESC, s');
+	rank_by => 'ss ASC, si DESC, sb ASC, d DESC, ts, tz DESC, s');
 SELECT lb_wait_ready();
 CREATE FUNCTION all_differences() RETURNS TABLE (board text, enable_index text,
 	what text, operand text, got text, want text)
@@ -113,8 +113,8 @@ DROP TABLE "Te""s't";
 CREATE TABLE t (id bigint PRIMARY KEY, grp integer, score integer);
 INSERT INTO t SELECT i, i % 4, i % 3 FROM generate_series(1, 30) i;
 SELECT lb_create_board('id', 't', 'id', 'id DESC'),
-	lb_create_board('id_tie', 't', 'id', 'score, id DESC', method => 'rank'),
-	lb_create_board('self', 't', 'id', 'grp, score DESC', board_column => 'grp'),
+	lb_create_board('id_tie', 't', 'id', 'score ASC, id DESC', method => 'rank'),
+	lb_create_board('self', 't', 'id', 'grp ASC, score DESC', board_column => 'grp'),
 	lb_create_board('each', 't', 'id', 'score DESC', board_column => 'id');
 SELECT lb_wait_ready();
 SELECT * FROM lbt.differences('id', 't', member => 'id', score => 'id');

@@ -442,7 +442,7 @@ lb_default_member(const LbDefinition *family)
 	if (list_length(names) == 1)
 		return linitial(names);
 
-	/* It says itself what it is.  Of what is no table, other errors say more. */
+	/* Of what is no table, other errors say more. */
 	if (get_attnum(source, DEFAULT_MEMBER) != InvalidAttrNumber ||
 		(relkind != RELKIND_RELATION && relkind != RELKIND_PARTITIONED_TABLE))
 		return DEFAULT_MEMBER;

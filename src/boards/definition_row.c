@@ -124,6 +124,8 @@ lb_add_rank_by(LbDefinition *defn, const char *rank_by)
 	parse_rank_by(defn, rank_by, &error);
 	if (defn->nrank_by == 0)
 		lb_raise_list_error(&error);
+	if (!error.directed)
+		lb_raise_undirected(&defn->columns[0]);
 }
 
 /*

@@ -84,7 +84,7 @@ expression_end(const char *p)
  * direction.  Returns where it ends, or NULL with the error.
  */
 static const char *
-read_item(const char *p, LbColumn *column, LbListError *error)
+read_item(const char *p, LbColumn *column, bool *directed, LbListError *error)
 {
 	const char *end = error->expressions ? expression_end(p) : NULL;
 
@@ -104,6 +104,7 @@ read_item(const char *p, LbColumn *column, LbListError *error)
 	p = read_direction(p, &column->descending, error);
 	if (p == NULL)
 		return NULL;
+	*directed = true;
 	return check_after_item(skip_space(p), false, error);
 }
 
@@ -138,6 +139,7 @@ parse_list(const char *list, LbColumn *columns, int max, LbRole first,
 	const char *p = skip_space(list);
 	int			n = 0;
 
+	error->directed = false;
 	if (*p == '\0')
 		fail(error, ERRCODE_SYNTAX_ERROR,
 			 psprintf("%s is empty", error->list), NULL,
@@ -149,10 +151,12 @@ parse_list(const char *list, LbColumn *columns, int max, LbRole first,
 	while (*p != '\0')
 	{
 		LbColumn	column;
+		bool		directed = false;
 
-		p = read_item(p, &column, error);
+		p = read_item(p, &column, &directed, error);
 		if (p == NULL)
 			return 0;
+		error->directed |= directed && n == 0;
 		for (int i = 0; i < n; i++)
 		{
 			if (same_item(&columns[i], &column))
@@ -250,6 +254,18 @@ lb_raise_list_error(const LbListError *error)
 			 errmsg("%s", error->message),
 			 error->detail == NULL ? 0 : errdetail("%s", error->detail),
 			 error->hint == NULL ? 0 : errhint("%s", error->hint)));
+}
+
+void
+lb_raise_undirected(const LbColumn *score)
+{
+	const char *name = lb_recorded(score);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_SYNTAX_ERROR),
+			 errmsg("the score in rank_by has no direction"),
+			 errhint("Write '%s DESC' if the highest is the best, or '%s ASC' if the lowest is.",
+					 name, name)));
 }
 
 void
@@ -523,7 +539,7 @@ refuse(LbListError *error, const char *what, const char *hint)
 				what_it_is(error), hint);
 }
 
-/* One that stands there without its parentheses, or where there can be none. */
+/* An expression without its parentheses, or where there can be none. */
 static void *
 refuse_expression(LbListError *error, const char *what)
 {

@@ -22,6 +22,8 @@ typedef struct LbListError
 	const char *list;			/* "rank_by", "member", "board_column" or
 								 * "ranked_if" */
 	bool		expressions;	/* it can have some */
+	bool		directed;		/* the first item has ASC or DESC, also if
+								 * there is no error */
 	int			sqlerrcode;
 	const char *message;
 	const char *detail;
@@ -63,6 +65,9 @@ extern int	lb_parse_ranked_if(const char *condition, LbColumn *column,
 
 /* Raise that. */
 pg_noreturn extern void lb_raise_list_error(const LbListError *error);
+
+/* Raise 42601: what is best of a new board is not guessed. */
+pg_noreturn extern void lb_raise_undirected(const LbColumn *score);
 
 /*
  * Raise 42701: that column or expression is twice in the list that is the

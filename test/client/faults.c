@@ -308,7 +308,7 @@ static const Step steps[] = {
 	{"create and drop counts", MANAGE, NULL,
 		{"CREATE TABLE made (id bigint PRIMARY KEY, score integer, kind text)",
 			"INSERT INTO made SELECT i, i % 5, 'a' FROM generate_series(1, 30) AS i",
-			"SELECT lb_create_board('made', 'made', rank_by => 'score', keeps => 'counts')",
+			"SELECT lb_create_board('made', 'made', rank_by => 'score ASC', keeps => 'counts')",
 			"SELECT lb_rank_of_score(2, 'made') = (SELECT rank(2) WITHIN GROUP (ORDER BY score) FROM made)",
 			"UPDATE made SET score = score + 1", "SELECT lb_set_offline('made', 'query')",
 			"SELECT lb_rank_of_score(2, 'made') = (SELECT rank(2) WITHIN GROUP (ORDER BY score) FROM made)",
@@ -542,7 +542,7 @@ set_up(void)
 		 "SELECT lb_create_board('keyed', 'keyed', 'uid, n, name', 'score DESC')");
 	must("SELECT lb_create_board('plain_counts', 'plain', 'id', keeps => 'counts'),"
 		 " lb_create_board('fam_counts', 'fam', board_column => 'kind', method => 'dense_rank', keeps => 'counts'),"
-		 " lb_create_board('other_counts', 'other', rank_by => 'score', keeps => 'counts')");
+		 " lb_create_board('other_counts', 'other', rank_by => 'score ASC', keeps => 'counts')");
 	must("INSERT INTO player_scores SELECT i, i * 7 % 31, '2026-01-01' FROM generate_series(1, 20) AS i;"
 		 "SELECT lb_open_window('daily')");
 }

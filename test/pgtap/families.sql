@@ -31,7 +31,7 @@ SELECT lb_create_board('*', 'lbt_windows', board_column => 'window_key');
 SELECT lb_create_board('lbt_nation', 'lbt_windows', board_column => 'nation',
 	method => 'rank');
 SELECT lb_create_board('lbt_guild', 'lbt_windows', board_column => 'guild',
-	method => 'dense_rank', rank_by => 'score');
+	method => 'dense_rank', rank_by => 'score ASC');
 SELECT lb_create_board('lbt_squad', 'lbt_windows', board_column => 'squad',
 	ranked_if => 'ok');
 SELECT lb_create_board('lbt_realm', 'lbt_windows', board_column => 'realm');

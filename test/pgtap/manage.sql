@@ -1,6 +1,6 @@
 /* Creating and dropping boards, and what is refused. */
 \ir lib/setup.psql
-SELECT plan(77);
+SELECT plan(79);
 
 CREATE TABLE lbt_manage (
 	player_id bigint PRIMARY KEY,
@@ -38,13 +38,15 @@ FROM (VALUES
 	('desc', '42601', '"desc"', true),
 	('score, score', '42701', '"score"', true),
 	('score, SCORE DESC', '42701', '"score"', true),
-	('a, b, c, d, e, f, g, h', '54011', 'rank_by', false),
-	('-score', '0A000', 'expressions', true),
-	('score + 1', '0A000', 'expressions', true),
-	('(score) + 1', '0A000', 'expressions', true),
-	('score::integer', '0A000', 'expressions', true),
-	('score IS NULL', '0A000', 'expressions', true),
-	('abs(score) + 1', '0A000', 'expressions', true),
+	('score', '42601', 'direction', true),
+	('score, a DESC', '42601', 'direction', true),
+	('a, b, c, d, e, f, g, h', '54011', 'rank_by', true),
+	('-score', '42601', 'expression', true),
+	('score + 1', '42601', 'expression', true),
+	('(score) + 1', '42601', 'expression', true),
+	('score::integer', '42601', 'expression', true),
+	('score IS NULL', '42601', 'expression', true),
+	('abs(score) + 1', '42601', 'expression', true),
 	('1', '0A000', 'numbers', true),
 	('''score''', '0A000', 'constants', true),
 	('score NULLS LAST', '0A000', 'NULLS', false),
@@ -53,12 +55,12 @@ FROM (VALUES
 	('score COLLATE "C"', '0A000', 'COLLATE', false),
 	('lbt_manage.score', '0A000', 'qualified', true),
 	('score -- best', '0A000', 'comments', true),
-	('nonsense DESC', '42703', '"nonsense"', false),
-	('"Score"', '42703', '"Score"', false),
-	('pause', '42804|0A000', '"pause"', false),
+	('nonsense DESC', '42703', '"nonsense"', true),
+	('"Score" DESC', '42703', '"Score"', true),
+	('pause ASC', '42804|0A000', '"pause"', false),
 	('amount DESC', '42804|0A000', '"amount"', false),
-	('name', '42804|0A000', '"name"', false),
-	('score, name', '42804|0A000', '"name"', false))
+	('name ASC', '42804|0A000', '"name"', false),
+	('score ASC, name', '42804|0A000', '"name"', false))
 	x (rank_by, state, contains, hint)
 WHERE x.contains NOT IN ('NULLS', 'USING', 'COLLATE');
 
@@ -122,7 +124,7 @@ SELECT pg_temp.error_is($$SELECT lb_rank(1, 'Größe "x"')$$, '.....',
 	'Größe', 'a dropped board is unknown');
 
 /* Renamed columns are followed. */
-SELECT lb_create_board('lbt_m', 'lbt_manage', rank_by => '"Odd ""Name", a DESC',
+SELECT lb_create_board('lbt_m', 'lbt_manage', rank_by => '"Odd ""Name" ASC, a DESC',
 	method => 'rank', ranked_if => 'ok', offline => 'error');
 UPDATE lbt_manage SET ok = player_id > 1, a = 1;
 ALTER TABLE lbt_manage RENAME "Odd ""Name" TO "desc";

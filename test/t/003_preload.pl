@@ -14,7 +14,9 @@ my $node = lb_node('preload');
 
 $node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
 $node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION leaderboard; CREATE TABLE p (player_id bigint PRIMARY KEY, score bigint)');
+my (undef, undef, $warning) = $node->psql('postgres', 'CREATE EXTENSION leaderboard');
+like($warning, qr/WARNING:  leaderboard is not loaded at server start\n.*HINT:  .*shared_preload_libraries/s, 'CREATE EXTENSION warns');
+$node->safe_psql('postgres', 'CREATE TABLE p (player_id bigint PRIMARY KEY, score bigint)');
 my @calls = (
 	'lb_rank(1)', 'lb_score(1)', 'lb_percentile(1)', 'lb_player(1)',
 	'lb_top(1)', 'lb_top_json(1)', 'lb_at(1)', 'lb_around(1)', 'lb_count()',

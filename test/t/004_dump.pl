@@ -173,7 +173,7 @@ $node->safe_psql('counted', q{
 	INSERT INTO seen SELECT NULL, g % 7, g % 31, g % 3 > 0 FROM generate_series(1, 500) g;
 	INSERT INTO game SELECT g, g % 17, 'guild ' || g % 3, g % 2 FROM generate_series(1, 100) g;
 	SELECT lb_create_board('seen', 'seen', keeps => 'counts', ranked_if => 'ok', offline => 'error');
-	SELECT lb_create_board('game', 'game', 'id', 'score, level DESC', NULL, 'dense_rank', NULL, 'counts');
+	SELECT lb_create_board('game', 'game', 'id', 'score ASC, level DESC', NULL, 'dense_rank', NULL, 'counts');
 	SELECT lb_create_board('guild', 'game', board_column => 'guild', keeps => 'counts');
 	SELECT lb_set_offline('guild', 'query')});
 my $counted = q{

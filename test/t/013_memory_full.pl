@@ -250,7 +250,7 @@ $old->quit;
 
 $node->stop;
 $log = slurp_file($node->logfile);
-my @told = $log =~ /LOG:  board "u" of database "postgres" is offline/g;
+my @told = $log =~ /LOG:  board "u" of database "other" is offline/g;
 cmp_ok(scalar @told, '>=', 1, 'the log is told of a board that is offline');
 cmp_ok(scalar @told, '<=', 10, 'and not again at each of 200 commits');
 like($log, qr/WARNING:  95 % of the shared memory/, 'a warning at 95 %');

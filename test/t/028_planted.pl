@@ -179,7 +179,7 @@ sub boards
 			CAST('(points * 2 - level) DESC, lib.weigh(points, level), (name || ''!'')' AS text), CAST('lower(name)' AS text), CAST('rank' AS text),
 			CAST('lib.next(points) > 3 AND length(name) <> 1 AND name ~ ''^[A-Za-z]''' AS text), CAST('members' AS text), CAST(NULL AS text));
 		SELECT FROM public.lb_create_board(CAST('elos' AS text), CAST('public.elo' AS regclass), CAST(NULL AS text),
-			CAST('(lib.next(points) + level)' AS text), CAST(NULL AS text), CAST('rank' AS text), CAST('level < 6 AND lib.weigh(points, 1) > 7' AS text), CAST('counts' AS text), CAST(NULL AS text));
+			CAST('(lib.next(points) + level) ASC' AS text), CAST(NULL AS text), CAST('rank' AS text), CAST('level < 6 AND lib.weigh(points, 1) > 7' AS text), CAST('counts' AS text), CAST(NULL AS text));
 		GRANT SELECT ON public.player_scores, public.player_score_windows TO player, team;
 		GRANT SELECT, INSERT, UPDATE, DELETE ON public.player_scores, public.player_score_windows TO dbo;
 		GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO dbo;
