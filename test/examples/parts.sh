@@ -44,6 +44,14 @@ example()
 	[ -z "$(sql -d "example_$dir" -Atc 'SELECT * FROM leaderboard.lb_verify()')" ]
 }
 
+# uuid_example COMMAND ...: a program of examples/uuid.  All have one database, and
+# print the same.
+uuid_example()
+{
+	in_example uuid "$@" >uuid.out || show_output uuid.out
+	diff tree/examples/uuid/tour.out uuid.out
+}
+
 # The module of Node: Debian's, which prepare.sh has installed.  A Node that is not
 # Debian's does not go with that package, which is unpacked then, with all that it needs;
 # elsewhere npm has it.
@@ -115,12 +123,13 @@ part_examples()
 
 	"$TREE/test/lib/prepare.sh" examples
 	prepare_examples_server
-	for name in python node go c django sqlalchemy public; do
+	for name in python node go c django sqlalchemy uuid public; do
 		"$BIN/createdb" "example_$name"
 	done
 	for name in python node go c; do
 		sql -d "example_$name" -o /dev/null -f tree/examples/setup.sql
 	done
+	sql -d example_uuid -o /dev/null -f tree/examples/uuid/setup.sql
 	check "python" example python tour.out "$python" tour.py
 	prepare_node
 	check "node $(node --version)" example node tour.out node tour.js
@@ -132,6 +141,10 @@ part_examples()
 	check "django's migrations" in_example django "$python" manage.py migrate
 	check "django" example django django/tour.out "$python" tour.py
 	check "sqlalchemy" example sqlalchemy sqlalchemy/tour.out "$python" tour.py
+	for name in psycopg sqlalchemy django; do
+		check "uuid, $name" uuid_example "$python" "tour_$name.py"
+	done
+	check "uuid, node" uuid_example node tour.js
 	check "in public, tools see tables of ours" sees_ours
 	check "in a schema of its own, they see none" sees_none
 	check_server_log "$WORK/examples-server"
