@@ -262,7 +262,7 @@ execute(const LbDefinition *defn, const Statement *statement,
 			lb_hide_statement(error, text);
 			if (error->hint == NULL && error->message_id != NULL &&
 				strcmp(error->message_id, "permission denied for table %s") == 0)
-				error->hint = "Reads run with the caller's privileges: GRANT SELECT ON the table.";
+				error->hint = "Reads run with the privileges of the caller, who needs SELECT on the table.";
 			FlushErrorState();
 			ReThrowError(error);
 		}

@@ -52,6 +52,25 @@ uuid_example()
 	diff tree/examples/uuid/tour.out uuid.out
 }
 
+# With PRISMA=1, since npm alone has it.  The client needs none of Prisma's programs, of
+# which one would be downloaded.
+prisma_example()
+{
+	local dir=$WORK/prisma
+
+	as_server cp -r tree/examples/uuid/prisma "$dir"
+	(
+		cd "$dir" || exit
+		as_server npm install --no-audit --no-fund --ignore-scripts
+		as_server env PRISMA_SCHEMA_ENGINE_BINARY=/bin/true npx prisma generate --schema schema.prisma
+	) >prisma.out || show_output prisma.out
+	(
+		cd "$dir" || exit
+		as_server env PGDATABASE=example_uuid timeout -k 10 60 node tour.mjs
+	) >uuid.out || show_output uuid.out
+	diff tree/examples/uuid/tour.out uuid.out
+}
+
 # The module of Node: Debian's, which prepare.sh has installed.  A Node that is not
 # Debian's does not go with that package, which is unpacked then, with all that it needs;
 # elsewhere npm has it.
@@ -145,6 +164,7 @@ part_examples()
 		check "uuid, $name" uuid_example "$python" "tour_$name.py"
 	done
 	check "uuid, node" uuid_example node tour.js
+	[ -z "${PRISMA:-}" ] || check "uuid, prisma" prisma_example
 	check "in public, tools see tables of ours" sees_ours
 	check "in a schema of its own, they see none" sees_none
 	check_server_log "$WORK/examples-server"

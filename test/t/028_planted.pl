@@ -135,7 +135,7 @@ sub overloads
 		}
 		$sql .= "SELECT public.planted('function', '$name', '" . join(', ', @types, 'integer') . "', 'int8');\n";
 		$sql .= "SELECT public.planted('function', '$name', '" . join(', ', map { $_ eq 'bigint' ? 'integer' : $_ eq 'text' ? 'name' : $_ } @types) . "', 'int8');\n"
-		  if "@types" =~ /bigint|text/;
+		  if grep { $_ eq 'bigint' || $_ eq 'text' } @types;
 		$sql .= "SELECT public.planted('function', '$name', 'VARIADIC text[]', 'int8');\n" if $types ne 'text[]';
 	}
 	return $sql;
@@ -161,7 +161,7 @@ sub boards
 		CREATE TABLE public.game (id int8 PRIMARY KEY, level int4, points int8, shown bool NOT NULL DEFAULT true);
 		ALTER TABLE public.game OWNER TO team;
 		SELECT FROM public.lb_create_board(CAST('game' AS text), CAST('public.game' AS regclass), CAST('id' AS text),
-			CAST('points DESC, level' AS text), CAST(NULL AS name), CAST('rank' AS text), CAST('shown' AS name), CAST('members' AS text), CAST(NULL AS text));
+			CAST('points DESC, level' AS text), CAST(NULL AS name), CAST('rank' AS text), CAST('shown' AS name), CAST('members' AS text), CAST(NULL AS text), CAST(false AS bool));
 		INSERT INTO public.game SELECT i, i % 3, i / 2 FROM pg_catalog.generate_series(1, 50) i;
 		CREATE SCHEMA lib AUTHORIZATION team;
 		GRANT USAGE ON SCHEMA lib TO PUBLIC;
@@ -177,9 +177,9 @@ sub boards
 		RESET ROLE;
 		SELECT FROM public.lb_create_board(CAST('elo' AS text), CAST('public.elo' AS regclass), CAST('id' AS text),
 			CAST('(points * 2 - level) DESC, lib.weigh(points, level), (name || ''!'')' AS text), CAST('lower(name)' AS text), CAST('rank' AS text),
-			CAST('lib.next(points) > 3 AND length(name) <> 1 AND name ~ ''^[A-Za-z]''' AS text), CAST('members' AS text), CAST(NULL AS text));
+			CAST('lib.next(points) > 3 AND length(name) <> 1 AND name ~ ''^[A-Za-z]''' AS text), CAST('members' AS text), CAST(NULL AS text), CAST(false AS bool));
 		SELECT FROM public.lb_create_board(CAST('elos' AS text), CAST('public.elo' AS regclass), CAST(NULL AS text),
-			CAST('(lib.next(points) + level) ASC' AS text), CAST(NULL AS text), CAST('rank' AS text), CAST('level < 6 AND lib.weigh(points, 1) > 7' AS text), CAST('counts' AS text), CAST(NULL AS text));
+			CAST('(lib.next(points) + level) ASC' AS text), CAST(NULL AS text), CAST('rank' AS text), CAST('level < 6 AND lib.weigh(points, 1) > 7' AS text), CAST('counts' AS text), CAST(NULL AS text), CAST(false AS bool));
 		GRANT SELECT ON public.player_scores, public.player_score_windows TO player, team;
 		GRANT SELECT, INSERT, UPDATE, DELETE ON public.player_scores, public.player_score_windows TO dbo;
 		GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO dbo;
@@ -222,6 +222,8 @@ my %by_type = (
 	'text[]' => q{CAST('{global}' AS pg_catalog.text[])},
 	'bigint[]' => q{CAST('{1,2,77}' AS pg_catalog.int8[])},
 	'bigint' => q{CAST(3 AS pg_catalog.int8)},
+	'anyelement' => q{CAST(3 AS pg_catalog.int8)},
+	'anycompatible' => q{CAST(3 AS pg_catalog.int8)},
 	'integer' => q{CAST(3 AS pg_catalog.int4)},
 	'integer[]' => q{CAST('{1,2,77}' AS pg_catalog.int4[])},
 	'boolean' => q{CAST(false AS pg_catalog.bool)},
@@ -253,7 +255,7 @@ sub calls
 			coalesce(array_to_string(p.proargnames, ','), '')
 		FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 		JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'leaderboard'
-		WHERE p.prorettype <> ALL ('{trigger,event_trigger,internal}'::regtype[]) ORDER BY p.proname COLLATE "C"});
+		WHERE p.prorettype <> ALL ('{trigger,event_trigger,internal}'::regtype[]) ORDER BY p.proname COLLATE "C", p.oid});
 	my %calls;
 
 	for my $row (@rows)

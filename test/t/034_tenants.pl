@@ -142,7 +142,7 @@ ok($node->poll_query_until('sleeps', q{SELECT count(*) = 1 FROM lb_closed WHERE 
 ok(visited('catches'), 'the worker is in the trigger');
 my $pid = $node->safe_psql('postgres', q{SELECT pid FROM pg_stat_activity WHERE datname = 'catches' AND backend_type = 'leaderboard maintenance'});
 kill 'STOP', $pid;
-$node->wait_for_log(qr/WARNING:  the leaderboard maintenance for database \d+ does not end/, $log);
+$node->wait_for_log(qr/WARNING:  the leaderboard maintenance for database "catches" does not end/, $log);
 $node->safe_psql('other', q{INSERT INTO player_score_windows (player_id, window_key, score) VALUES (1, 'daily:20260410', 1)});
 ok($node->poll_query_until('other', q{SELECT count(*) = 2 FROM lb_closed WHERE removed_at IS NOT NULL}), 'it does not keep the worker from others');
 kill 'CONT', $pid;
