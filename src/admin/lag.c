@@ -216,9 +216,9 @@ lb_lag(PG_FUNCTION_ARGS)
 }
 
 /*
- * The end of the last record before an LSN, if the LSN stands behind the header
- * of a page: pg_current_wal_insert_lsn() is where the next record begins, but
- * positions of decoding and replay are where the last one ends.
+ * The end of the last record before an LSN, if the LSN stands behind the
+ * header of a page: pg_current_wal_insert_lsn() is where the next record
+ * begins, but positions of decoding and replay are where the last one ends.
  *
  * The other server's segments may be of another size than ours, or its blocks.
  * They are not smaller than a megabyte, and begin at multiples of it.  If this

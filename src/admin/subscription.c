@@ -188,20 +188,20 @@ lb_has_applied(const LbProgress *progress, XLogRecPtr lsn, LbAwaited *awaited)
 		return false;
 
 	/* A worker that has got no message yet has committed nothing itself. */
-	if (progress->idle || XLogRecPtrIsInvalid(progress->received) ||
-		(committed && progress->blocked))
+	if (committed && (progress->idle || progress->blocked ||
+					  XLogRecPtrIsInvalid(progress->received)))
 		return true;
 	if (awaited->pid != progress->pid)
 	{
 		awaited->pid = progress->pid;
-		awaited->received_at = progress->received_at;
 		awaited->messages = 0;
 	}
 	else if (awaited->received_at != progress->received_at)
-	{
-		awaited->received_at = progress->received_at;
 		awaited->messages++;
-	}
+	else if (awaited->idle && progress->idle)
+		return true;
+	awaited->received_at = progress->received_at;
+	awaited->idle = progress->idle;
 
 	/*
 	 * The worker writes the message's LSN and its time one after the other:

@@ -46,6 +46,7 @@ typedef struct LbAwaited
 								 * 0: none yet */
 	TimestampTz received_at;	/* of its last message at the last look */
 	int			messages;		/* how often that has changed */
+	bool		idle;			/* it waited for the next one then */
 } LbAwaited;
 
 /* The subscriptions of this database, LbSubscription, by name. */

@@ -264,6 +264,26 @@ ok($subscriber->poll_query_until('postgres', "SELECT state = 'idle' FROM pg_stat
 $waiter->quit;
 fails_with($subscriber, 'postgres', "SELECT lb_wait_for('$lsn');", '55000', qr/this server follows no other one.*HINT/s, 'no subscription any more');
 
+# What the main server knows, by the statement of the documentation; a slot is lost.
+my ($of_slots) = slurp_file("$FindBin::RealBin/../../docs/monitoring.md") =~ /^### On the main server\n.*?^```sql\n(.*?);\n```/ms;
+my $slot = sub { return "SELECT $_[0] FROM ($of_slots) s WHERE slot_name = 's'" };
+$subscriber->safe_psql('postgres', "CREATE SUBSCRIPTION s CONNECTION '$connstr' PUBLICATION p WITH (copy_data = off)");
+is(wait_for($subscriber, write_main('SELECT'), '1 min'), 't', 'subscribed again');
+ok($main->poll_query_until('postgres', $slot->(q{state = 'streaming' AND lag_bytes = 0 AND kept_bytes >= 0 AND bytes_to_full IS NULL})), 'the slot on the main server');
+$subscriber->safe_psql('postgres', 'ALTER SUBSCRIPTION s DISABLE');
+$main->append_conf('postgresql.conf', "max_slot_wal_keep_size = '1MB'\nwal_keep_size = 0\nmax_wal_size = 1GB");
+$main->reload;
+$lsn = write_main('UPDATE player_scores SET score = 2 WHERE player_id = 4');
+ok($main->poll_query_until('postgres', $slot->(q{state = 'not connected' AND lag_bytes > 0 AND bytes_to_full > 0})), '... is not used');
+$main->safe_psql('postgres', 'SELECT pg_switch_wal(); INSERT INTO apart VALUES (1)') for 1 .. 3;
+is($main->safe_psql('postgres', $slot->(q{state})), 'full', '... is full');
+$main->safe_psql('postgres', 'CHECKPOINT; CHECKPOINT');
+is($main->safe_psql('postgres', $slot->(q{state})), 'lost', '... is lost');
+$subscriber->safe_psql('postgres', 'ALTER SUBSCRIPTION s ENABLE');
+lag_is(q{state = 'stalled' AND reason LIKE '%replication slot%'}, 'and the subscriber is stalled');
+is(wait_for($subscriber, $lsn, '100 ms'), 'f', '... and waits');
+$subscriber->safe_psql('postgres', 'ALTER SUBSCRIPTION s DISABLE; ALTER SUBSCRIPTION s SET (slot_name = NONE); DROP SUBSCRIPTION s');
+
 # The subscriber's standby.  Replay waits for ever for those who need what it removes.
 my $standby = standby_of($subscriber, 'standby', <<'END');
 hot_standby_feedback = off
