@@ -121,12 +121,17 @@ is(wait_for($subscriber, $lsn, '1 min'), 't', 'nothing is behind');
 lag_is(q{state = 'streaming' AND reason IS NULL AND received_lsn IS NOT NULL AND applied_lsn >= received_lsn AND lag_bytes = 0
 	AND as_of <= clock_timestamp() AND lag >= '0' AND copying = 0}, 'streaming');
 
-# Nothing of a commit is published, or changes anything here; the next record begins
+# Nothing of a commit is published, or changes anything here; or the next record begins
 # behind the header of a page.
 is(wait_for($subscriber, write_main('INSERT INTO apart VALUES (1)'), '1 min'), 't', 'a commit of which nothing is published');
 $subscriber->safe_psql('postgres', 'DELETE FROM player_scores WHERE player_id = 2');
 is(wait_for($subscriber, write_main('UPDATE player_scores SET score = 8 WHERE player_id = 2'), '1 min'), 't', 'a commit that finds no row');
-is(wait_for($subscriber, write_main('DELETE FROM player_scores WHERE player_id = 2; SELECT pg_switch_wal()'), '1 min'), 't', 'the end of a segment');
+
+# The background writer would write the next record within seconds.
+my $background_writer = $main->safe_psql('postgres', q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'});
+kill 'STOP', $background_writer;
+is(wait_for($subscriber, write_main('DELETE FROM player_scores WHERE player_id = 2; SELECT pg_switch_wal()'), '20 s'), 't', 'the end of a segment');
+kill 'CONT', $background_writer;
 my $after = $main->safe_psql('postgres', q{SELECT pg_current_wal_insert_lsn() + 100000000});
 is(wait_for($subscriber, $after, '100 ms'), 'f', 'what was never written');
 is($subscriber->safe_psql('postgres', "SELECT lb_wait_for('$lsn', NULL), lb_wait_for('$lsn', '-1 s'), lb_wait_for('$lsn', '0', 's')"), 't|t|t', 'timeouts');
