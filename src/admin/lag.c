@@ -31,7 +31,7 @@
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
-#include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/pg_lsn.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
@@ -309,25 +309,33 @@ wait_for_replay(XLogRecPtr lsn, int64 until)
 static bool
 wait_for_subscription(Oid oid, XLogRecPtr lsn, int64 until)
 {
+	MemoryContext outer = CurrentMemoryContext;
+	MemoryContext context = AllocSetContextCreate(outer, "lb_wait_for",
+												  ALLOCSET_SMALL_SIZES);
 	LbAwaited	awaited = {0};
 	int			looks = 0;
+	bool		applied = false;
+	bool		ended = false;
 
+	/* A look can leave memory behind, and there may be many. */
+	MemoryContextSwitchTo(context);
 	do
 	{
 		LbSubscription subscription;
 		LbProgress	progress;
 
+		MemoryContextReset(context);
 		AcceptInvalidationMessages();
 		if (!lb_read_subscription(oid, &subscription))
-			return false;
+			break;
 		lb_look_at_progress(oid, &progress);
-		if (lb_has_applied(&progress, lsn, &awaited) &&
-			lb_tables_to_copy(oid) == 0)
-			return true;
-		if (!subscription.enabled && progress.pid == 0)
-			return false;
-	} while (sleep_a_little(until, &looks));
-	return false;
+		applied = lb_has_applied(&progress, lsn, &awaited) &&
+			lb_tables_to_copy(oid) == 0;
+		ended = !subscription.enabled && progress.pid == 0;
+	} while (!applied && !ended && sleep_a_little(until, &looks));
+	MemoryContextSwitchTo(outer);
+	MemoryContextDelete(context);
+	return applied;
 }
 
 /* The subscriptions to wait for: that of a name, or all. */
