@@ -11,6 +11,7 @@
 #include "miscadmin.h"
 #include "utils/guc.h"
 
+#include "admin/apply_error.h"
 #include "admin/manage.h"
 #include "boards/counters.h"
 #include "boards/shared.h"
@@ -66,6 +67,7 @@ _PG_init(void)
 	lb_submit_init();
 	lb_windows_init();
 	lb_notify_init();
+	lb_apply_error_init();
 	lb_workers_init();
 #if PG_VERSION_NUM >= 150000
 	MarkGUCPrefixReserved("leaderboard");
