@@ -80,7 +80,7 @@ SELECT create_board($$'elo2'$$);
 SELECT create_board($$'elo2'$$, quote_literal(m), $$'points DESC'$$) FROM unnest(ARRAY[
 	'points DESC', 'idd', 'ID', 'id, (id)', 'id, id', 'lower(name)', '', 'level', 'points/games', 'id, points, games, level, country', 'ctid']) m;
 SELECT create_board($$'elo2'$$, $$rank_by => 'points DESC'$$, $$board_column => $$ || quote_literal(b)) FROM unnest(ARRAY[
-	'Country', 'countri', 'clan', 'level, countri', 'country, (country)', 'country, country', '(level + 1), ( level+1 )', 'points', 'country DESC',
+	'Country', 'countri', 'clan', 'level, countri', 'country, (country)', 'country, country', '(level + 1), ( level+1 )', 'country DESC',
 	'level / 10', '(level / )', '', 'level, country, vip, name, games', 'points', 'ctid', '(SELECT 1)']) b;
 SELECT create_board($$'elo2'$$, $$rank_by => 'points DESC'$$, $$ranked_if => $$ || quote_literal(r)) FROM unnest(ARRAY[
 	'level >', 'lvl > 10', 'level', 'vipp', 'VIP2', 'level, vip', '', 'vip DESC', '(SELECT true)', 'now() > ''2020-01-01''', 'true', 'count(*) > 1',

@@ -256,27 +256,6 @@ check_duplicates(const LbDefinition *defn)
 	}
 }
 
-/* Raise 42701 if a board column is also to order the rows of its boards. */
-static void
-check_both_lists(const LbDefinition *defn)
-{
-	for (int i = 0; i < defn->nboard; i++)
-	{
-		const LbColumn *board = &lb_board_columns(defn)[i];
-
-		for (int j = 0; j < defn->nrank_by; j++)
-		{
-			if (strcmp(lb_recorded(&defn->columns[j]), lb_recorded(board)) == 0)
-				ereport(ERROR,
-						(errcode(ERRCODE_DUPLICATE_COLUMN),
-						 errmsg("%s is in rank_by and in board_column",
-								lb_recorded(board)),
-						 errdetail("All rows of a board have the same value there."),
-						 errhint("Leave it out of rank_by.")));
-		}
-	}
-}
-
 /* Raise an error if the definition's columns cannot have an index. */
 static void
 check_columns(const LbDefinition *defn, Relation rel)
@@ -290,7 +269,6 @@ check_columns(const LbDefinition *defn, Relation rel)
 	};
 
 	check_duplicates(defn);
-	check_both_lists(defn);
 	for (int i = 0; i < defn->ncolumns; i++)
 	{
 		LbColumn	column = defn->columns[i];
