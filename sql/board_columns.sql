@@ -173,7 +173,7 @@ ROLLBACK;
 SELECT state, index_reads FROM lb_stat_board WHERE board = 'lands:(t,DE,5)';
 
 -- Conditions that are board columns, or order: PostgreSQL writes "= true" and NOT in other ways.
-SELECT lb_create_board('high', 'lands', rank_by => '(day IS NOT NULL), live DESC, score DESC', board_column => '(level > 4), country');
+SELECT lb_create_board('high', 'lands', rank_by => '(day IS NOT NULL) ASC, live DESC, score DESC', board_column => '(level > 4), country');
 SELECT lb_wait_ready();
 SELECT q, lbt.nodes('SELECT ' || q) AS nodes, lbt.result('SELECT ' || q) FROM unnest(ARRAY[
 	'count(*) FROM lands WHERE level > 4 AND country = ''FR''',

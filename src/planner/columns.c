@@ -121,8 +121,8 @@ lb_without_board_exprs(const LbSource *source, const LbDefinition *defn,
 		(List *) replace_expressions((Node *) exprs, &board) : exprs;
 }
 
-bool
-lb_find_use(const LbSource *source, const LbDefinition *defn, Node *expr,
+static bool
+find_column(const LbSource *source, const LbDefinition *defn, Node *expr,
 			LbUse *use)
 {
 	const Var  *var;
@@ -162,6 +162,29 @@ lb_find_use(const LbSource *source, const LbDefinition *defn, Node *expr,
 		return true;
 	}
 	return false;
+}
+
+/* Whether two columns of a board are one of the table, or one expression. */
+static bool
+same_column(const LbColumn *a, const LbColumn *b)
+{
+	if (a->expression == NULL || b->expression == NULL)
+		return a->expression == b->expression && a->attno == b->attno;
+	return equal(a->expression->simplified, b->expression->simplified);
+}
+
+bool
+lb_find_use(const LbSource *source, const LbDefinition *defn, Node *expr,
+			LbUse *use)
+{
+	if (!find_column(source, defn, expr, use))
+		return false;
+	use->board = defn->nboard - 1;
+	while (use->board >= 0 &&
+		   !same_column(&lb_board_columns(defn)[use->board],
+						&defn->columns[use->column]))
+		use->board--;
+	return true;
 }
 
 /* Whether an expression is a boolean column of the board, or its negation. */

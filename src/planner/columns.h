@@ -18,6 +18,8 @@
 typedef struct LbUse
 {
 	int			column;			/* LbDefinition.columns[] */
+	int			board;			/* the board column that it is, or is too: its
+								 * place among these; else -1 */
 	AttrNumber	attno;			/* lb_column_number() */
 	Oid			type;			/* its type below domains, or the one that it
 								 * is cast to */

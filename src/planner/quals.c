@@ -122,11 +122,20 @@ add_board(const LbDefinition *defn, LbQuals *quals, const LbUse *use,
 		  Expr *clause, Expr *value)
 {
 	if (use->cast ||
-		!lb_add_board_qual(defn, quals, use->column - lb_nkey_columns(defn),
-						   clause, value))
+		!lb_add_board_qual(defn, quals, use->board, clause, value))
 		return false;
 	quals->not_null = bms_add_member(quals->not_null, use->attno);
 	return true;
+}
+
+/*
+ * Whether a tie-breaker is the same in all rows of the board that the quals
+ * are of.  It limits no range of these.
+ */
+static bool
+is_constant(const LbUse *use, bool board)
+{
+	return board && use->column > 0;
 }
 
 bool
@@ -143,15 +152,17 @@ add_op(const LbSource *source, const LbDefinition *defn, OpExpr *op,
 	LbComparison found;
 	const LbUse *use = &found.use;
 	Oid			collation = op->inputcollid;
+	bool		board = false;
 
 	if (!lb_find_comparison(source, defn, op, &found))
 		return false;
-	if (defn->columns[use->column].role == LB_ROLE_BOARD)
-		return found.order.strategy == BTEqualStrategyNumber &&
+	if (use->board >= 0)
+		board = found.order.strategy == BTEqualStrategyNumber &&
 			lb_is_plain_equality(collation, use->type) &&
 			add_board(defn, quals, use, (Expr *) found.clause, found.operand);
-	if (!is_key_column(defn, use->column) || is_text_key(defn, use->column))
-		return false;
+	if (!is_key_column(defn, use->column) || is_text_key(defn, use->column) ||
+		is_constant(use, board))
+		return board;
 	add_key_cond(quals, use, (Node *) found.clause, found.order.strategy,
 				 found.order.operand, found.operand);
 	return true;
@@ -201,20 +212,21 @@ add_boolean(const LbSource *source, const LbDefinition *defn, Expr *clause,
 {
 	LbUse		use;
 	bool		value;
+	bool		board = false;
 	Expr	   *operand;
 
 	if (!lb_find_boolean(source, defn, clause, &use, &value))
 		return false;
 	operand = (Expr *) makeBoolConst(value, false);
-	if (defn->columns[use.column].role == LB_ROLE_BOARD)
-		return add_board(defn, quals, &use, clause, operand);
+	if (use.board >= 0)
+		board = add_board(defn, quals, &use, clause, operand);
 	if (defn->columns[use.column].role == LB_ROLE_RANKED_IF && value)
 	{
 		quals->ranked_if = clause;
 		return true;
 	}
-	if (!is_key_column(defn, use.column))
-		return false;
+	if (!is_key_column(defn, use.column) || is_constant(&use, board))
+		return board;
 	add_key_cond(quals, &use, (Node *) clause, BTEqualStrategyNumber, BOOLOID,
 				 operand);
 	return true;

@@ -67,11 +67,11 @@ find_partition(const LbRanked *match, const SortGroupClause *group)
 	Oid			collation = exprCollation((Node *) target->expr);
 
 	if (!lb_find_use(&match->source, defn, (Node *) target->expr, &use) ||
-		defn->columns[use.column].role != LB_ROLE_BOARD || use.cast ||
+		use.board < 0 || use.cast ||
 		!lb_find_order(defn, &use, group->eqop, &order) ||
 		(OidIsValid(collation) && !get_collation_isdeterministic(collation)))
 		return -1;
-	return use.column - lb_nkey_columns(defn);
+	return use.board;
 }
 
 /*

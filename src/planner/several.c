@@ -33,7 +33,7 @@ is_several(const LbSource *source, const LbDefinition *defn,
 
 	if (!IsA(clause, ScalarArrayOpExpr) || !clause->useOr ||
 		!lb_find_use(source, defn, linitial(clause->args), &use) ||
-		use.cast || defn->columns[use.column].role != LB_ROLE_BOARD ||
+		use.cast || use.board < 0 ||
 		!lb_find_order(defn, &use, clause->opno, &order) ||
 		order.strategy != BTEqualStrategyNumber ||
 		!lb_is_plain_equality(clause->inputcollid, use.type) ||
@@ -41,7 +41,7 @@ is_several(const LbSource *source, const LbDefinition *defn,
 		return false;
 	several->clause = (Expr *) clause;
 	several->attno = use.attno;
-	several->place = use.column - lb_nkey_columns(defn);
+	several->place = use.board;
 	several->array = lsecond(clause->args);
 	several->type = order.operand;
 	return true;

@@ -274,18 +274,6 @@ choose_tie(Table *t, const Choice *choice)
 	choose_column(&t->ties[t->nties++], choice);
 }
 
-/* Whether a board column would also break ties, so that no query could mean it. */
-static bool
-breaks_ties(const Table *t, const Choice *choice)
-{
-	for (int i = 0; i < t->nties && choice->expression != NULL; i++)
-	{
-		if (strcmp(t->ties[i].expression, choice->expression) == 0)
-			return true;
-	}
-	return false;
-}
-
 /* Several board columns, of which at least the first is an expression. */
 static void
 choose_groups(Table *t)
@@ -300,7 +288,7 @@ choose_groups(Table *t)
 
 		do
 			n = rnd(LENGTH(groups) - (i == 0 ? NCOLUMNS : 0));
-		while (chosen[n] || breaks_ties(t, &groups[n]));
+		while (chosen[n]);
 		chosen[n] = true;
 		choose_column(&t->groups[i], &groups[n]);
 		lists[i] = groups[n].values;
@@ -323,11 +311,8 @@ choose_expressions(Table *t, bool lists)
 		choose_groups(t);
 	else if (own && percent(40))
 	{
-		const Choice *choice;
+		const Choice *choice = &ANY(groups);
 
-		do
-			choice = &ANY(groups);
-		while (breaks_ties(t, choice));
 		choose_column(&t->groups[0], choice);
 		t->values = choice->values;
 	}
