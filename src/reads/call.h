@@ -39,7 +39,7 @@ typedef union LbNumber
  * A function that takes or returns members or scores is two functions of SQL.
  * The one takes and returns them as bigint, and serves boards that have
  * integers there.  The other one, its twin, has them as text, in the form of
- * their types, and serves every board.
+ * their types, and serves every board.  It also takes values of any type.
  */
 typedef struct LbReadFunction
 {
