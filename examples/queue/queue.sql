@@ -9,5 +9,6 @@ CREATE TABLE queue_refused (
 );
 
 CREATE ROLE queue_consumer LOGIN;
+GRANT USAGE ON SCHEMA leaderboard TO queue_consumer;
 GRANT SELECT, INSERT, UPDATE ON player_scores, player_score_windows TO queue_consumer;
 GRANT SELECT, INSERT ON queue_refused TO queue_consumer;

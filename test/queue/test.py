@@ -190,7 +190,6 @@ def sql_of(page, number):
 def prepare():
     with psycopg.connect(autocommit=True) as conn:
         conn.execute("CREATE SCHEMA leaderboard")
-        conn.execute("GRANT USAGE ON SCHEMA leaderboard TO PUBLIC")
         conn.execute("CREATE EXTENSION leaderboard SCHEMA leaderboard")
         conn.execute("SET search_path = public, leaderboard")
         conn.execute("SELECT lb_create_tables(), lb_create_leaderboard('best', op => 'best')")
