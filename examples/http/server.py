@@ -23,7 +23,9 @@ import re
 import signal
 
 import asyncpg
+import tornado.httpserver
 import tornado.iostream
+import tornado.netutil
 import tornado.web
 import tornado.websocket
 
@@ -252,7 +254,10 @@ async def main():
         ]
         app = tornado.web.Application(routes, default_handler_class=Nothing, read=read, submit=submit,
                                       changes=changes, websocket_ping_interval=HEARTBEAT)
-        server = app.listen(PORT, HOST, max_body_size=10000)
+        server = tornado.httpserver.HTTPServer(app, max_body_size=10000)
+        sockets = tornado.netutil.bind_sockets(PORT, HOST)
+        server.add_sockets(sockets)
+        print(f"Listening on {HOST}, port {sockets[0].getsockname()[1]}", flush=True)
         listener = asyncio.create_task(changes.listen())
         stop = asyncio.Event()
         for number in signal.SIGTERM, signal.SIGINT:

@@ -1,20 +1,23 @@
 #!/usr/bin/python3
-"""api.py PORT: the server of examples/http, from outside.
+"""api.py TREE PORT [nowhere]: the server of examples/http, from outside.
 
-libpq's environment variables lead to its database, whose owner we are.  Its token is
-"token", and it has two streams at most.  Prints TAP.
+libpq's environment variables lead to its database, whose owner we are, and which has
+run the SQL of docs/http.md.  Its token is "secret", and it has two streams at most.  Or it has no database, and says so.  Prints TAP.
 """
 
 import asyncio
 import http.client
 import json
+import re
+import shlex
 import sys
 import time
 
 import psycopg
+import tornado.httpclient
 import tornado.websocket
 
-PORT = int(sys.argv[1])
+TREE, PORT = sys.argv[1], int(sys.argv[2])
 count = failed = 0
 
 
@@ -42,13 +45,32 @@ def get(path, **headers):
 
 
 def post(body, **headers):
-    headers = {"Authorization": "Bearer token", "Content-Type": "application/json", **headers}
+    headers = {"Authorization": "Bearer secret", "Content-Type": "application/json", **headers}
     return request("POST", "/scores", body if isinstance(body, bytes) else json.dumps(body), **headers)
 
 
 def short(answer):
     status, _, body = answer
     return status, body.get("code"), body.get("error")
+
+
+def masked(value):
+    return re.sub(r'(daily|weekly):\d+|("as_of": )"[^"]*"', r"\1\2", json.dumps(value))
+
+
+def check_page():
+    """The requests of docs/http.md for this server, and their answers."""
+    with open(f"{TREE}/docs/http.md", encoding="utf8") as page:
+        found = re.findall(r"^```sh\n(curl [^`]*localhost:8080[^`]*)```\n\n```\n(.*?)^```", page.read(), re.M | re.S)
+    is_(len(found), 3, "docs/http.md has requests")
+    for command, answer in found:
+        words = shlex.split(command.replace("\\\n", ""))[1:]
+        options = [(words[i], words[i + 1]) for i in range(len(words)) if words[i] in ("-H", "-d")]
+        url, = (word for word in words if word.startswith("http:"))
+        body = dict(options).get("-d")
+        got = request("POST" if body else "GET", url.removeprefix("http://localhost:8080"), body,
+                      **dict(value.split(": ") for name, value in options if name == "-H"))[2]
+        is_(masked(got), masked(json.loads(answer)), url)
 
 
 def check_routes(db):
@@ -94,7 +116,7 @@ def check_input(db):
     is_(request("DELETE", "/scores")[0], 405, "another method")
 
     good = {"player_id": 1, "amount": 1}
-    for token in "", "Bearer", "Bearer tokem", "Bearer \xe9":
+    for token in "", "Bearer", "Bearer secreu", "Bearer \xe9":
         status, headers, body = post(good, Authorization=token)
         is_((status, headers["WWW-Authenticate"], body), (401, "Bearer", {"error": "game servers only"}),
             f"the token {token!a}")
@@ -160,10 +182,16 @@ async def check_changes(db):
         db.execute("SELECT leaderboard.lb_submit(%s::bigint, %s::bigint)", (player, amount))
 
     address = f"ws://127.0.0.1:{PORT}/boards/global/socket"
+    is_(Stream("globl").response.status, 404, "an unknown board has no events")
+    wrong = await tornado.websocket.websocket_connect(address.replace("global", "globl"))
+    is_((await wrong.read_message(), wrong.close_code, wrong.close_reason),
+        (None, 1008, 'board "globl" does not exist'), "nor messages")
     stream = Stream("global")
     is_((stream.response.status, stream.response.headers["Content-Type"]), (200, "text/event-stream"), "events")
     is_(stream.next(), [999, 1000, 998], "the list as it is")
-    socket = await tornado.websocket.websocket_connect(address)
+    # From a page of another site, too.
+    socket = await tornado.websocket.websocket_connect(
+        tornado.httpclient.HTTPRequest(address, headers={"Origin": "https://game.example"}))
     is_(top(await socket.read_message()), [999, 1000, 998], "on a socket, too")
     is_(short(get("/boards/global/events")), (503, None, "too many clients"), "a third stream")
     third = await tornado.websocket.websocket_connect(address)
@@ -195,10 +223,6 @@ async def check_changes(db):
         again.conn.close()
         time.sleep(0.01)
     is_(again.next(), [501, 500, 999], "another client takes the place")
-    is_(Stream("globl").response.status, 404, "an unknown board has no events")
-    wrong = await tornado.websocket.websocket_connect(address.replace("global", "globl"))
-    is_((await wrong.read_message(), wrong.close_code, wrong.close_reason),
-        (None, 1008, 'board "globl" does not exist'), "nor messages")
 
 
 def check_roles(db):
@@ -227,9 +251,15 @@ def check_roles(db):
 
 
 def main():
+    if sys.argv[3:] == ["nowhere"]:
+        is_(short(get("/boards/global/top")), (503, None, "try again later"), "without a database")
+        return failed
     with psycopg.connect(autocommit=True) as db:
+        check_page()
         db.execute("""
             SET search_path = public, leaderboard;
+            TRUNCATE player_scores, player_score_windows;
+            INSERT INTO player_scores SELECT i, i * 10, '2026-01-01' FROM generate_series(1, 1000) i;
             CREATE TABLE secret (player_id bigint PRIMARY KEY, score bigint NOT NULL);
             SELECT lb_create_board('secret', 'secret', 'player_id', 'score DESC'),
                 lb_set_limit('burst', 'global', max_amount => 500), lb_wait_ready()""")
