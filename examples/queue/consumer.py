@@ -50,8 +50,8 @@ def bigint(text):
 def parse(entry, fields):
     """The submit that an entry asks for.  Its time is when the broker got it."""
     text = {name.decode(): value.decode() for name, value in fields.items()}
-    if not text["match"] or "\0" in str(text):
-        raise ValueError("no match")
+    if not text["match"] or any("\0" in value for value in text.values()):
+        raise ValueError("an empty match, or a zero byte")
     return Submit(entry, int(entry.partition("-")[0]) / 1000, text.get("leaderboard", "global"),
                   bigint(text["player"]), bigint(text["amount"]), text["match"], fields)
 
@@ -147,8 +147,8 @@ class Consumer:
             self.submitted += len(submits) - len(refused)
 
     def submit(self, conn, submits):
-        """The submits that are refused, with the reason.  The function makes one change of
-        all that a player has in the call: if that is refused, try them one by one."""
+        """Submits; returns those that are refused, with the reason.  The function makes one
+        change of all that a player has in the call: if that is refused, try them singly."""
         if not submits:
             return []
         rows = conn.execute(SUBMIT, (

@@ -2,7 +2,8 @@
 """api.py TREE PORT [nowhere]: the server of examples/http, from outside.
 
 libpq's environment variables lead to its database, whose owner we are, and which has
-run the SQL of docs/http.md.  Its token is "secret", and it has two streams at most.  Or it has no database, and says so.  Prints TAP.
+run the SQL of docs/http.md.  Its token is "secret", and it has two streams at most.  Or
+it has no database, and says so.  Prints TAP.
 """
 
 import asyncio
@@ -103,7 +104,8 @@ def check_input(db):
     for path, error in ((("/boards/global/top?n=" + n), "n must be a number from 1 to 100")
                         for n in ("-5", "0", "101", "x", "1e1", "", "%D9%A1", "9" * 30)):
         is_(short(get(path)), (400, None, error), f"GET {path}")
-    is_(short(get("/boards/global/top?skip=-1")), (400, None, f"skip must be a number from 0 to {10 ** 18 - 1}"), "skip")
+    is_(short(get("/boards/global/top?skip=-1")),
+        (400, None, f"skip must be a number from 0 to {10 ** 18 - 1}"), "skip")
     is_(short(get("/boards/global/rank/7?radius=21")), (400, None, "radius must be a number from 0 to 20"), "radius")
     is_(short(get("/boards/globl/top")), (404, "42704", 'board "globl" does not exist'), "an unknown board")
     is_(short(get("/boards/%00/top"))[:2], (400, "22021"), "a board that is no text")

@@ -120,7 +120,8 @@ class Server:
             postmaster = int(file.readline())
         os.kill(postmaster, signal.SIGSTOP)
         children = [int(pid) for pid in subprocess.run(
-            ["ps", "-o", "pid=", "--ppid", str(postmaster)], capture_output=True, text=True, check=False).stdout.split()]
+            ["ps", "-o", "pid=", "--ppid", str(postmaster)],
+            capture_output=True, text=True, check=False).stdout.split()]
         for pid in children + [postmaster]:
             os.kill(pid, signal.SIGKILL)
         wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in children + [postmaster]),
@@ -196,7 +197,8 @@ def prepare():
         with open(f"{EXAMPLE}/queue.sql", encoding="utf8") as script:
             conn.execute(script.read())
         conn.execute("GRANT SELECT, INSERT, UPDATE ON best_scores, best_score_windows TO queue_consumer")
-        conn.execute("SELECT lb_open_window('daily'), lb_open_window('weekly'), lb_set_limit('burst', 'global', max_amount => 500)")
+        conn.execute("SELECT lb_open_window('daily'), lb_open_window('weekly'),"
+                     " lb_set_limit('burst', 'global', max_amount => 500)")
         conn.execute("""
             CREATE TABLE written (player_id bigint);
             CREATE FUNCTION write() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS
@@ -219,6 +221,11 @@ def check_one_by_one(broker, consumers):
     add(1, 7, "early", at=yesterday)
     r.xgroup_create("scores", "leaderboard", id="0")
     r.xreadgroup("leaderboard", "dead", {"scores": ">"}, count=1)
+    # And what somebody has deleted, after this consumer had read it.  It comes back empty, or,
+    # once it was claimed, never.
+    add(1, 1, "gone")
+    for entry, _ in r.xreadgroup("leaderboard", "consumer1", {"scores": ">"})[0][1]:
+        r.xdel("scores", entry)
     for amount, match in ((300, "a"), (200, "b"), (-50, "c"), (200, "b")):
         add(2, amount, match)
     add(3, 99999, "d", leaderboard="best")
@@ -230,6 +237,7 @@ def check_one_by_one(broker, consumers):
     add(6, 2 ** 63, "l")
     add(6, 1, "m" * 1001)
     add(6, 1, "")
+    add(6, 1, "z\0")
     add("x", 1, "n")
     r.xadd("scores", {b"player": b"\xff\0", "amount": 1, "match": "o"}, id=f"{now}-*")
     r.xadd("scores", {"amount": 1, "match": "p"}, id=f"{now}-*")
@@ -248,12 +256,13 @@ def check_one_by_one(broker, consumers):
     is_([match for match, in query("SELECT match_id FROM leaderboard.lb_applied WHERE player_id = '2' ORDER BY 1")],
         ["a", "b", "c"], "each match is kept")
     is_(query("""
-            SELECT left(message->>'match', 2), reason FROM queue_refused
+            SELECT left(message->>'match', 2), reason FROM queue_refused WHERE message <> '{}'
             ORDER BY split_part(entry, '-', 1)::bigint, split_part(entry, '-', 2)::int"""),
         [("e", "limit burst"), ("f", "limit burst"), ("h", "limit much"), ("j", "limit burst"),
          ("k", '42704: leaderboard "nowhere" does not exist'),
          ("l", "ValueError: out of range: 9223372036854775808"), ("mm", "22001: match_id is too long"),
-         ("", "ValueError: no match"), ("n", "ValueError: invalid literal for int() with base 10: 'x'"),
+         ("", "ValueError: an empty match, or a zero byte"),
+         ("z\ufffd", "ValueError: an empty match, or a zero byte"), ("n", "ValueError: invalid literal for int() with base 10: 'x'"),
          ("o", "UnicodeDecodeError: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"),
          ("p", "KeyError: 'player'"), ("r", "overflow")], "what is refused, and why")
     is_(broker.client.xpending("scores", "leaderboard")["pending"], 0, "all is acknowledged")
