@@ -9,6 +9,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -56,8 +57,7 @@ class Broker:
     def __init__(self):
         self.client = redis.Redis.from_url(URL)
         # The server and the tool that checks files are one program.
-        os.symlink(subprocess.run(["which", "redis-check-rdb"], check=True, capture_output=True,
-                                  text=True).stdout.strip(), f"{DIR}/redis-server")
+        os.symlink(shutil.which("redis-check-rdb"), f"{DIR}/redis-server")
         self.start()
 
     def start(self):
