@@ -3,7 +3,8 @@
 #
 # parts.sh
 #	Part of run-tests.sh: examples/queue, with a Redis and a server of its own, which the
-#	test kills.
+#	test kills.  The log is not where crashes() would take them for a crash of a part that
+#	runs beside this one.
 #
 
 # SUBMITS pass meanwhile.
@@ -14,11 +15,11 @@ part_queue()
 	"$TREE/test/lib/prepare.sh" redis
 	prepare_install
 	BIN=$(cat bin)
-	server_settings | server_init "$WORK/queue"
+	server_settings | server_init "$WORK/queue/server"
 	echo "   seed $seed: $submits submits" >&3
-	limited tree/test/queue/test.py "$WORK/tree" "$WORK/queue" "$BIN" "$submits" "$seed" || {
-		tail -n 20 queue/log queue/*.log
+	limited tree/test/queue/test.py "$WORK/tree" "$WORK/queue/server" "$BIN" "$submits" "$seed" || {
+		tail -n 20 queue/server/log queue/server/*.log
 		false
 	}
-	check_server_log "$WORK/queue" 'signal 9: Killed'
+	check_server_log "$WORK/queue/server" 'signal 9: Killed'
 }

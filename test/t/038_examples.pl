@@ -157,6 +157,7 @@ my @python = $http =~ /^```python\n(.*?)^```/msg;
 
 run_examples('http', 'docs/http.md', $http);
 cmp_ok(scalar @views, '==', 2, 'docs/http.md: statements of Hasura');
+$node->safe_psql('http', 'INSERT INTO player_scores SELECT i, i FROM generate_series(10000, 30000) i');
 answered_by_boards('http', 'docs/http.md', @views);
 ok((grep { $_->[0] eq slurp_file("$tree/examples/http/api.sql") } examples($http)), 'docs/http.md has the schema');
 cmp_ok(scalar @python, '>', 4, 'docs/http.md has parts of the server');
