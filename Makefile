@@ -138,7 +138,7 @@
 #                           docs/performance.md: ten minutes
 #                           SIZE=10000000 ROUNDS=5 OUT=file
 #   make bench-queue        submits through examples/queue, beside the broker alone, for
-#                           docs/performance.md: six minutes
+#                           docs/performance.md: ten minutes
 #                           SIZE=1000000 SUBMITS=200000 ROUNDS=5 OUT=file
 #   make bench-quick        counts the instructions of the data structure, beside
 #                           the committed figures: less than a minute, and the
