@@ -137,6 +137,9 @@
 #   make bench-expressions  boards on expressions, beside boards on stored columns, for
 #                           docs/performance.md: ten minutes
 #                           SIZE=10000000 ROUNDS=5 OUT=file
+#   make bench-queue        submits through examples/queue, beside the broker alone, for
+#                           docs/performance.md: ten minutes
+#                           SIZE=1000000 SUBMITS=200000 ROUNDS=5 OUT=file
 #   make bench-quick        counts the instructions of the data structure, beside
 #                           the committed figures: less than a minute, and the
 #                           same result on a busy machine
@@ -163,7 +166,7 @@ LB_VERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" $(TREE)/le
 SCRIPT_TARGETS = check test test-versions test-bare test-cassert test-core test-packages deb dist \
 	demo demo-stop demo-cluster demo-cluster-stop import-redis oracle plan-times citus-oracle soak chaos faults sqlsmith test-load \
 	bench bench-peers bench-profile bench-own bench-prepared \
-	bench-keys bench-sql bench-boards bench-citus bench-standby bench-counts bench-expressions \
+	bench-keys bench-sql bench-boards bench-citus bench-standby bench-counts bench-expressions bench-queue \
 	bench-quick
 .PHONY: $(SCRIPT_TARGETS)
 
@@ -274,6 +277,9 @@ bench-counts:
 
 bench-expressions:
 	@$(TREE)/test/bench/expressions.sh
+
+bench-queue:
+	@$(TREE)/test/bench/queue.sh
 
 bench-quick:
 	@$(TREE)/test/bench/quick.sh

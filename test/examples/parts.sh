@@ -136,13 +136,44 @@ sees_none()
 	in_example django "$python" manage.py makemigrations --check --dry-run
 }
 
+# sql_before TITLE PAGE: the page's SQL before that title.
+sql_before()
+{
+	awk -v title="$1" '$0 == title { exit } /^```/ { code = $0 == "```sql"; next } code' "$2"
+}
+
+# with_http_server TEST ARGUMENT ...: a server of examples/http, until the test has ended.
+# What it has run is added to what servers before it have.
+with_http_server()
+{
+	local rc=0 port
+
+	rm -f http.log
+	in_background http env GAME_TOKEN=secret PORT=0 HEARTBEAT=0.2 MOST_STREAMS=2 PYTHONUNBUFFERED=1 \
+		"$python" -m trace --count --missing --ignore-dir=/usr --file="$WORK/http.counts" \
+		--coverdir="$WORK/http.cover" tree/examples/http/server.py
+	wait_for grep -q '^Listening' http.log || rc=1
+	port=$(sed -n 's/^Listening.*port //p' http.log)
+	[ $rc != 0 ] || limited "$python" tree/test/examples/api.py tree "$port" "$@" || rc=$?
+	kill "$(cat http.pid)"
+	wait $! || rc=$?
+	[ $rc = 0 ] || tail -n 20 http.log
+	return $rc
+}
+
+# Prints the lines of the server that no test has made it run.
+each_line_has_run()
+{
+	! grep '^>>>>>>' http.cover/server.cover
+}
+
 part_examples()
 {
 	local name
 
 	"$TREE/test/lib/prepare.sh" examples
 	prepare_examples_server
-	for name in python node go c django sqlalchemy uuid public; do
+	for name in python node go c http django sqlalchemy uuid public; do
 		"$BIN/createdb" "example_$name"
 	done
 	for name in python node go c; do
@@ -165,6 +196,11 @@ part_examples()
 	done
 	check "uuid, node" uuid_example node tour.js
 	[ -z "${PRISMA:-}" ] || check "uuid, prisma" prisma_example
+	sql_before '## PostgREST' tree/docs/http.md | sql -d example_http -o /dev/null
+	PGHOST=/nowhere check "http, without a database" with_http_server nowhere
+	PGDATABASE=example_http check "http" with_http_server
+	check "the http server has run each of its lines" each_line_has_run
+	check "its boards are right" [ -z "$(sql -d example_http -Atc 'SELECT * FROM leaderboard.lb_verify()')" ]
 	check "in public, tools see tables of ours" sees_ours
 	check "in a schema of its own, they see none" sees_none
 	check_server_log "$WORK/examples-server"

@@ -89,6 +89,8 @@ case $purpose in
 		python_module django python3-django
 		python_module sqlalchemy python3-sqlalchemy
 		python_module alembic python3-alembic
+		python_module asyncpg python3-asyncpg
+		python_module tornado python3-tornado
 		command -v go >/dev/null || packages+=(golang-go)
 		# Later releases have version 5 only.
 		if ! [ -e /usr/share/gocode/src/github.com/jackc/pgx ]; then

@@ -20,7 +20,7 @@ set -eu
 . "$TREE/test/lib/schedule.sh"
 
 # First those that run side by side, the long ones before the others.
-ALL="build versions-compile tap planted unit deb regress modules faults pause quick shards examples valgrind isolation pgtap page redis sqlsmith monitoring oracle oracle-assert standby chaos citus"
+ALL="build versions-compile tap planted unit deb regress modules faults pause quick shards examples valgrind isolation pgtap page queue redis sqlsmith monitoring oracle oracle-assert standby chaos citus"
 # Only when named.
 EXTRA="soak times load autopkgtest docker"
 # A package is for Debian's server.
@@ -1141,6 +1141,8 @@ part_monitoring()
 
 # shellcheck source-path=SCRIPTDIR source=../examples/parts.sh
 . "$TREE/test/examples/parts.sh"
+# shellcheck source-path=SCRIPTDIR source=../queue/parts.sh
+. "$TREE/test/queue/parts.sh"
 # shellcheck source-path=SCRIPTDIR source=../shards/parts.sh
 . "$TREE/test/shards/parts.sh"
 # shellcheck source-path=SCRIPTDIR source=../package/parts.sh

@@ -17,7 +17,7 @@ part_needs()
 	case $1 in
 		regress | isolation | pgtap | redis) echo server ;;
 		examples | page) echo examples-server ;;
-		unit | valgrind | quick | pause | modules | faults | sqlsmith | monitoring | shards | deb | tap | planted | versions-compile)
+		unit | valgrind | quick | pause | modules | faults | sqlsmith | monitoring | queue | shards | deb | tap | planted | versions-compile)
 			echo "$1" ;;
 		*) echo all ;;
 	esac
@@ -29,6 +29,7 @@ part_packages()
 {
 	case $1 in
 		redis | examples | page) echo "$1" ;;
+		queue) echo redis ;;
 		deb | autopkgtest) echo test-packages ;;
 	esac
 }
