@@ -172,6 +172,20 @@ SELECT lbt.result($$SELECT count(*), max(score), min(score) FROM lands WHERE cou
 ROLLBACK;
 SELECT state, index_reads FROM lb_stat_board WHERE board = 'lands:(t,DE,5)';
 
+-- Conditions that are board columns, or order: PostgreSQL writes "= true" and NOT in other ways.
+SELECT lb_create_board('high', 'lands', rank_by => '(day IS NOT NULL) ASC, live DESC, score DESC', board_column => '(level > 4), country');
+SELECT lb_wait_ready();
+SELECT q, lbt.nodes('SELECT ' || q) AS nodes, lbt.result('SELECT ' || q) FROM unnest(ARRAY[
+	'count(*) FROM lands WHERE level > 4 AND country = ''FR''',
+	'count(*) FROM lands WHERE NOT level > 4 AND country = ''FR''',
+	'count(*) FROM lands WHERE (level > 4) = ''f'' AND country = ''FR'' AND day IS NOT NULL',
+	'count(*) FROM lands WHERE (level > 4) IS FALSE AND country = ''DE'' AND day IS NULL AND live',
+	'count(*) FROM lands WHERE (level > 4) IS NOT FALSE AND country = ''DE''',
+	'count(*) FROM lands WHERE level > 5 AND country = ''FR''',
+	'count(*) FROM lands WHERE level > 4 AND country = ''FR'' AND day IS NOT NULL AND NOT live AND score > 50',
+	'* FROM lands WHERE level <= 4 AND country = ''DE'' AND (day IS NOT NULL) IS TRUE AND live ORDER BY live DESC, score DESC, player_id LIMIT 3 OFFSET 2']) AS q;
+SELECT lb_drop_board('high');
+
 -- A key that has some of them, or all.
 CREATE TABLE scores (player_id bigint, country text, level integer NOT NULL, score bigint NOT NULL, shown boolean DEFAULT true, UNIQUE (level, player_id, country));
 INSERT INTO scores SELECT i, (ARRAY['FR', 'DE'])[1 + c], l, i * (7 + c + l) % 40 FROM generate_series(1, 60) AS i, generate_series(0, 1) AS c, generate_series(0, 2) AS l;

@@ -193,6 +193,25 @@ SELECT lb_estimate_memory(NULL), lb_estimate_memory(1, NULL), lb_estimate_memory
 	lb_estimate_memory(10000000) / 10000000 BETWEEN 40 AND 64;
 SELECT lb_wait_ready('-1 second'), lb_wait_ready(NULL);
 
+-- A server that follows no other one
+SELECT * FROM lb_lag();
+SELECT format(E'%s\n   %s %s / %s / %s', s, e.state, e.message, e.detail, e.hint)
+FROM unnest(ARRAY[
+	'lb_wait_for(''0/1'')', 'lb_wait_for(''0/1'', NULL)', 'lb_wait_for(''0/1'', ''0'', ''nosuch'')',
+	'lb_wait_for(NULL)', 'lb_wait_for(''0/1'', ''178000000 years'')']) WITH ORDINALITY s (s, o),
+	lbt.error('SELECT ' || s) e
+ORDER BY o;
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT state, message, hint FROM lbt.error($$SELECT lb_wait_for('0/1')$$);
+ROLLBACK;
+SET client_min_messages = error;
+CREATE SUBSCRIPTION regress_lb CONNECTION 'dbname=nosuch' PUBLICATION p WITH (connect = false);
+RESET client_min_messages;
+SELECT * FROM lb_lag();
+SELECT lb_wait_for('0/1'), lb_wait_for('0/1', '1 hour', 'regress_lb');
+ALTER SUBSCRIPTION regress_lb SET (slot_name = NONE);
+DROP SUBSCRIPTION regress_lb;
+
 \set VERBOSITY terse
 -- Writes to lb_board itself keep to what can be checked.
 INSERT INTO lb_board (board, source, member, rank_by, method)

@@ -2332,6 +2332,32 @@ COMMENT ON COLUMN @extschema@.lb_stat_ledger.backlog IS
 'committed changes that are not in the indexes of this database yet';
 GRANT SELECT ON TABLE @extschema@.lb_stat_ledger TO PUBLIC;
 
+CREATE FUNCTION @extschema@.lb_lag()
+RETURNS TABLE (
+	subscription text,
+	state text,
+	reason text,
+	received_lsn pg_lsn,
+	applied_lsn pg_lsn,
+	lag_bytes bigint,
+	as_of timestamptz,
+	lag interval,
+	copying integer)
+AS 'MODULE_PATHNAME', 'lb_lag'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED COST 1000 ROWS 1;
+COMMENT ON FUNCTION @extschema@.lb_lag() IS
+'how far this server is behind the one that it follows: a row for each subscription of the database, or one row on a standby';
+
+CREATE FUNCTION @extschema@.lb_wait_for(
+	lsn pg_lsn,
+	timeout interval DEFAULT '10 s',
+	subscription text DEFAULT NULL)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'lb_wait_for'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
+COMMENT ON FUNCTION @extschema@.lb_wait_for(pg_lsn, interval, text) IS
+'waits until the next statement sees what the other server had committed at an LSN; false after the timeout';
+
 CREATE FUNCTION leaderboard_internal.lb_stat_feed_row()
 RETURNS TABLE (role text, state text, since timestamptz, messages bigint,
 	bytes bigint, settled timestamptz, lag interval)

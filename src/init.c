@@ -12,6 +12,7 @@
 #include "miscadmin.h"
 #include "utils/guc.h"
 
+#include "admin/apply_error.h"
 #include "admin/denied.h"
 #include "admin/manage.h"
 #include "boards/counters.h"
@@ -77,6 +78,7 @@ _PG_init(void)
 	lb_submit_init();
 	lb_windows_init();
 	lb_notify_init();
+	lb_apply_error_init();
 	lb_workers_init();
 #if PG_VERSION_NUM >= 150000
 	MarkGUCPrefixReserved("leaderboard");

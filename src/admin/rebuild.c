@@ -21,7 +21,6 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
-#include "utils/timestamp.h"
 
 #include "admin/expressions.h"
 #include "admin/manage.h"
@@ -273,34 +272,6 @@ lb_rebuild(PG_FUNCTION_ARGS)
 }
 
 /*
- * The moment of lb_clock() after an interval of the server's clock,
- * PG_INT64_MAX for never.
- */
-static int64
-clock_after(Datum interval)
-{
-	TimestampTz now = GetCurrentTimestamp();
-	TimestampTz until = DatumGetTimestampTz(DirectFunctionCall2(timestamptz_pl_interval,
-																TimestampTzGetDatum(now),
-																interval));
-
-	if (TIMESTAMP_NOT_FINITE(until))
-		return TIMESTAMP_IS_NOEND(until) ? PG_INT64_MAX : 0;
-	return lb_clock() + (until - now);
-}
-
-/*
- * Milliseconds until a moment of lb_clock(), -1 for never; 0 if it has passed.
- */
-static long
-time_left(int64 until)
-{
-	if (until == PG_INT64_MAX)
-		return -1;
-	return (long) Min((Max(until - lb_clock(), 0) + 999) / 1000, INT_MAX);
-}
-
-/*
  * Wait until a board is ready, or dropped.  Returns false if it is not by
  * then, or if no worker is going to build it.
  */
@@ -349,7 +320,7 @@ wait_for_board(const char *name, int64 until)
 			return true;
 		if (stays)
 			return false;
-		left = time_left(until);
+		left = lb_time_left(until);
 		if (left == 0)
 			return false;
 
@@ -373,7 +344,7 @@ lb_wait_ready(PG_FUNCTION_ARGS)
 
 	(void) lb_require_catalog();
 	if (!PG_ARGISNULL(0))
-		until = clock_after(PG_GETARG_DATUM(0));
+		until = lb_clock_after(PG_GETARG_DATUM(0));
 	n = board_names(&names);
 	for (int i = 0; i < n; i++)
 	{

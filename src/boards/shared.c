@@ -112,6 +112,7 @@ shmem_startup(void)
 		for (int i = 0; i < LB_MAX_DATABASES; i++)
 			SpinLockInit(&lb_shared->databases[i].unknown.mutex);
 		SpinLockInit(&lb_shared->watch_mutex);
+		SpinLockInit(&lb_shared->apply_mutex);
 		pg_atomic_init_u64(&lb_shared->versions, UINT64CONST(1) << 32);
 		pg_atomic_init_u64(&lb_shared->history_bytes, 0);
 		pg_atomic_init_u32(&lb_shared->histories_full, 0);

@@ -309,6 +309,21 @@ typedef struct LbFeed
 	TimestampTz settled;		/* when that was; 0: never */
 } LbFeed;
 
+/*
+ * The last error of a subscription of logical replication, of any database:
+ * see admin/apply_error.c.
+ */
+#define LB_MAX_APPLY_ERRORS 32
+typedef struct LbApplyError
+{
+	Oid			subscription;	/* InvalidOid: free */
+	Oid			relid;			/* the table that was being copied, if any */
+	XLogRecPtr	lsn;			/* of the last message that the worker got */
+	TimestampTz at;
+	bool		conflict;		/* it comes back until someone acts */
+	char		message[256];	/* cut */
+} LbApplyError;
+
 /* The fixed part of shared memory. */
 typedef struct LbSharedState
 {
@@ -355,6 +370,8 @@ typedef struct LbSharedState
 	slock_t		watch_mutex;	/* databases that have watches; see watch.c */
 	int			nwatching;
 	Oid			watching[LB_MAX_DATABASES];
+	slock_t		apply_mutex;
+	LbApplyError apply_errors[LB_MAX_APPLY_ERRORS];
 } LbSharedState;
 
 /* NULL unless the library was preloaded. */

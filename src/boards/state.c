@@ -63,8 +63,9 @@
  * What these functions change beside the pair:
  *
  *	builder				the pid of the worker, while a build is RUNNING*
- *	attempts, failed, build_start, build_seconds
+ *	attempts, failed, build_start
  *						of the last attempts; lb_refuse_build() counts as one
+ *	build_seconds		of the last build that lb_set_ready() ended
  *	reason				why the board is not ready, or why the last rebuild has
  *						failed; none from lb_set_ready() on
  *	passing				the launcher requests a build by itself, some seconds
@@ -293,11 +294,14 @@ lb_refuse_build(LbSharedBoard *shared, const char *reason)
 void
 lb_set_ready(LbSharedBoard *shared)
 {
+	TimestampTz now = GetCurrentTimestamp();
+
 	SpinLockAcquire(&shared->mutex);
 	Assert(lb_build_is_running(shared) && shared->builder == MyProcPid);
 	change_state(shared, LB_READY);
 	change_reason(shared, "", false);
 	shared->passing = false;
+	shared->build_seconds = (now - shared->build_start) / 1000000.0;
 	SpinLockRelease(&shared->mutex);
 }
 
@@ -318,8 +322,6 @@ void
 lb_end_build(LbSharedBoard *shared, uint64 generation, bool installed,
 			 bool again)
 {
-	TimestampTz now = GetCurrentTimestamp();
-
 	SpinLockAcquire(&shared->mutex);
 	if (shared->generation == generation)
 	{
@@ -330,8 +332,6 @@ lb_end_build(LbSharedBoard *shared, uint64 generation, bool installed,
 					 LB_REQUESTED : LB_IDLE);
 		shared->attempts++;
 		shared->failed = !installed;
-		if (installed)
-			shared->build_seconds = (now - shared->build_start) / 1000000.0;
 	}
 	SpinLockRelease(&shared->mutex);
 	pg_atomic_fetch_add_u32(&lb_shared->builds_ended, 1);

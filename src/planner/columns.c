@@ -20,6 +20,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/prep.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/fmgroids.h"
@@ -161,6 +162,44 @@ lb_find_use(const LbSource *source, const LbDefinition *defn, Node *expr,
 		return true;
 	}
 	return false;
+}
+
+/* Whether an expression is a boolean column of the board, or its negation. */
+static bool
+is_boolean(const LbSource *source, const LbDefinition *defn, Expr *expr,
+		   LbUse *use, bool *value)
+{
+	*value = true;
+	if (lb_find_use(source, defn, (Node *) expr, use))
+		return use->type == BOOLOID && !use->cast;
+	*value = false;
+	for (int i = 0; i < defn->ncolumns; i++)
+	{
+		Node	   *column;
+
+		if (defn->columns[i].oid != BOOLOID)
+			continue;
+		column = (Node *) lb_column_expr(source, defn, i);
+		if (equal(negate_clause(column), expr))
+			return lb_find_use(source, defn, column, use);
+	}
+	return false;
+}
+
+bool
+lb_find_boolean(const LbSource *source, const LbDefinition *defn, Expr *clause,
+				LbUse *use, bool *value)
+{
+	const BooleanTest *test = (const BooleanTest *) clause;
+
+	if (is_boolean(source, defn, clause, use, value))
+		return true;
+	if (!IsA(clause, BooleanTest) ||
+		(test->booltesttype != IS_TRUE && test->booltesttype != IS_FALSE) ||
+		!is_boolean(source, defn, test->arg, use, value))
+		return false;
+	*value = *value == (test->booltesttype == IS_TRUE);
+	return true;
 }
 
 bool

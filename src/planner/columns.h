@@ -87,6 +87,14 @@ extern bool lb_find_use(const LbSource *source, const LbDefinition *defn,
 						Node *expr, LbUse *use);
 
 /*
+ * Whether a clause is true just where a boolean column of the board has a
+ * value: the column, its negation, or a test of one of these.  PostgreSQL
+ * writes "flag = true" and "NOT (score > 10)" as "flag" and "score <= 10".
+ */
+extern bool lb_find_boolean(const LbSource *source, const LbDefinition *defn,
+							Expr *clause, LbUse *use, bool *value);
+
+/*
  * Whether an operator with a column on its left is one of the B-tree operators
  * by which the board orders the column, and its operand of a type that can be
  * compared with the index's words.

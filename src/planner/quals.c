@@ -25,6 +25,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
+#include "boards/expression.h"
 #include "boards/lists.h"
 #include "ledger/off_board.h"
 #include "planner/generated.h"
@@ -104,6 +105,17 @@ lb_count_values(const LbQuals *quals)
 	return n;
 }
 
+/* A clause by which a column of the key compares with an operand. */
+static void
+add_key_cond(LbQuals *quals, const LbUse *use, Node *clause, int strategy,
+			 Oid type, Expr *operand)
+{
+	quals->clauses = lappend(quals->clauses, clause);
+	quals->not_null = bms_add_member(quals->not_null, use->attno);
+	add_cond(quals, lb_make_cond(use->column, strategy, list_make1_int(type)),
+			 list_make1(operand));
+}
+
 /* A clause on a board column.  A board is known by one for each. */
 static bool
 add_board(const LbDefinition *defn, LbQuals *quals, const LbUse *use,
@@ -140,11 +152,8 @@ add_op(const LbSource *source, const LbDefinition *defn, OpExpr *op,
 			add_board(defn, quals, use, (Expr *) found.clause, found.operand);
 	if (!is_key_column(defn, use->column) || is_text_key(defn, use->column))
 		return false;
-	quals->clauses = lappend(quals->clauses, found.clause);
-	quals->not_null = bms_add_member(quals->not_null, use->attno);
-	add_cond(quals, lb_make_cond(use->column, found.order.strategy,
-								 list_make1_int(found.order.operand)),
-			 list_make1(found.operand));
+	add_key_cond(quals, use, (Node *) found.clause, found.order.strategy,
+				 found.order.operand, found.operand);
 	return true;
 }
 
@@ -188,18 +197,26 @@ add_row_compare(const LbSource *source, const LbDefinition *defn,
 /* A boolean column, or its negation. */
 static bool
 add_boolean(const LbSource *source, const LbDefinition *defn, Expr *clause,
-			Node *expr, bool value, LbQuals *quals)
+			LbQuals *quals)
 {
 	LbUse		use;
+	bool		value;
+	Expr	   *operand;
 
-	if (!lb_find_use(source, defn, expr, &use) || use.type != BOOLOID)
+	if (!lb_find_boolean(source, defn, clause, &use, &value))
 		return false;
+	operand = (Expr *) makeBoolConst(value, false);
 	if (defn->columns[use.column].role == LB_ROLE_BOARD)
-		return add_board(defn, quals, &use, clause,
-						 (Expr *) makeBoolConst(value, false));
-	if (defn->columns[use.column].role != LB_ROLE_RANKED_IF || !value)
+		return add_board(defn, quals, &use, clause, operand);
+	if (defn->columns[use.column].role == LB_ROLE_RANKED_IF && value)
+	{
+		quals->ranked_if = clause;
+		return true;
+	}
+	if (!is_key_column(defn, use.column))
 		return false;
-	quals->ranked_if = clause;
+	add_key_cond(quals, &use, (Node *) clause, BTEqualStrategyNumber, BOOLOID,
+				 operand);
 	return true;
 }
 
@@ -300,6 +317,8 @@ static bool
 add_qual(const LbSource *source, const LbDefinition *defn, Expr *clause,
 		 List *clauses, LbQuals *quals)
 {
+	if (add_boolean(source, defn, clause, quals))
+		return true;
 	switch (nodeTag(clause))
 	{
 		case T_OpExpr:
@@ -309,27 +328,11 @@ add_qual(const LbSource *source, const LbDefinition *defn, Expr *clause,
 								   quals);
 		case T_NullTest:
 			return add_not_null(source, defn, (NullTest *) clause, quals);
-		case T_Var:
-			return add_boolean(source, defn, clause, (Node *) clause, true,
-							   quals);
-		case T_BooleanTest:
-			{
-				BooleanTest *test = (BooleanTest *) clause;
-
-				return (test->booltesttype == IS_TRUE ||
-						test->booltesttype == IS_FALSE) &&
-					add_boolean(source, defn, clause, (Node *) test->arg,
-								test->booltesttype == IS_TRUE, quals);
-			}
 		case T_BoolExpr:
-			if (is_orclause(clause))
-				return add_keyset(source, defn, (BoolExpr *) clause,
-								  clauses, quals) ||
-					add_optional(source, defn, (BoolExpr *) clause, quals);
-			return ((BoolExpr *) clause)->boolop == NOT_EXPR &&
-				add_boolean(source, defn, clause,
-							(Node *) linitial(((BoolExpr *) clause)->args),
-							false, quals);
+			return is_orclause(clause) &&
+				(add_keyset(source, defn, (BoolExpr *) clause, clauses,
+							quals) ||
+				 add_optional(source, defn, (BoolExpr *) clause, quals));
 		default:
 			return false;
 	}
@@ -441,6 +444,17 @@ lb_sort_quals(const LbSource *source, const LbDefinition *defn,
 	return is_range(defn, quals) || lb_miss(source, defn, LB_MISS_RANGE);
 }
 
+/* Whether a column is a test, which is true or false whatever it tests. */
+static bool
+is_test(const LbColumn *column)
+{
+	const Expr *expr = column->expression != NULL ?
+		column->expression->simplified : NULL;
+
+	return expr != NULL && (IsA(expr, NullTest) || IsA(expr, BooleanTest) ||
+							IsA(expr, DistinctExpr));
+}
+
 /* Whether a column can be null in rows that satisfy the quals. */
 static bool
 may_be_null(const LbSource *source, const LbDefinition *defn, int column,
@@ -449,7 +463,8 @@ may_be_null(const LbSource *source, const LbDefinition *defn, int column,
 	AttrNumber	number = lb_column_number(defn, column);
 
 	return !bms_is_member(number, source->not_null) &&
-		!bms_is_member(number, quals->not_null);
+		!bms_is_member(number, quals->not_null) &&
+		!is_test(&defn->columns[column]);
 }
 
 /*

@@ -26,4 +26,15 @@ extern int64 lb_clock(void);
  */
 extern int64 lb_clock_was_set(int64 *offset);
 
+/*
+ * The moment of lb_clock() after an interval of the server's clock,
+ * PG_INT64_MAX for never.  Raises if it is out of range.
+ */
+extern int64 lb_clock_after(Datum interval);
+
+/*
+ * Milliseconds until a moment of lb_clock(), -1 for never; 0 if it has passed.
+ */
+extern long lb_time_left(int64 until);
+
 #endif							/* LB_CLOCK_H */

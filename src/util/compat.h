@@ -53,6 +53,15 @@
 #define LB_STATISTICS_TARGET(target) Int32GetDatum(target)
 #endif
 
+/* Version 19 has workers of more kinds. */
+#if PG_VERSION_NUM >= 190000
+#define LB_FIND_APPLY_WORKER(subscription) \
+	logicalrep_worker_find(WORKERTYPE_APPLY, subscription, InvalidOid, true)
+#else
+#define LB_FIND_APPLY_WORKER(subscription) \
+	logicalrep_worker_find(subscription, InvalidOid, true)
+#endif
+
 /* Version 17 has another name for the shared state of transactions. */
 #if PG_VERSION_NUM >= 170000
 #define LB_TRANSAM TransamVariables

@@ -13,6 +13,7 @@
 
 #if PG_VERSION_NUM >= 170000
 static const char *const names[LB_NWAIT_EVENTS] = {
+	[LB_WAIT_EVENT_APPLIED] = "LeaderboardApplied",
 	[LB_WAIT_EVENT_APPLIER_MAIN] = "LeaderboardApplierMain",
 	[LB_WAIT_EVENT_BUILD] = "LeaderboardBuild",
 	[LB_WAIT_EVENT_LARGE_TRANSACTION] = "LeaderboardLargeTransaction",

@@ -12,6 +12,7 @@
 
 typedef enum LbWaitEvent
 {
+	LB_WAIT_EVENT_APPLIED,		/* a backend, for a commit of another server */
 	LB_WAIT_EVENT_APPLIER_MAIN,
 	LB_WAIT_EVENT_BUILD,		/* a backend, for a build to end */
 	LB_WAIT_EVENT_LARGE_TRANSACTION,	/* one, for a large settle */

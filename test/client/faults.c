@@ -285,7 +285,7 @@ static const Step steps[] = {
 	NULL},
 	{"statistics", READ, NULL,
 		{"SELECT count(*) > 3 FROM lb_stat_board", "SELECT count(*) = 1 FROM lb_stat('plain')", "SELECT count(*) > 1 FROM lb_stat_memory",
-			"SELECT history >= 0 AND backlog = 0 FROM lb_stat_ledger", "SELECT role = 'primary' FROM lb_stat_feed", "SELECT count(*) = 0 FROM lb_stat_shards('plain')",
+			"SELECT history >= 0 AND backlog = 0 FROM lb_stat_ledger", "SELECT role = 'primary' FROM lb_stat_feed", "SELECT count(*) = 0 FROM lb_lag()", "SELECT count(*) = 0 FROM lb_stat_shards('plain')",
 			"SELECT bool_and(leaderboard_internal.lb_shard_ask('plain', '', 0, 1, 1, 'plain'::regclass, '{}', question) IS NULL) FROM unnest(ARRAY[int8send(0), int8send(1), int8send(2) || int8send(0) || int8send(1) || int8send(0) || int8send(0)]) AS question",
 			"SELECT lb_estimate_memory(1000) > 0", "SELECT lb_stat_reset()", "SELECT lb_resolve_board('plain') = 'plain'",
 		"SELECT lb_window_at('daily', '2026-01-01') = 'daily:20260101'"},

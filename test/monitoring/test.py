@@ -34,6 +34,8 @@ SCENARIO = """
     INSERT INTO kills_score_windows (player_id, window_key, score) SELECT i, 'kills/cup:1', i FROM generate_series(1, 20) i;
     SELECT lb_set_limit('cheats', 'global', max_amount => 10, action => 'flag');
     SELECT lb_submit(5, 1000);
+    CREATE SUBSCRIPTION away CONNECTION 'host=/nowhere' PUBLICATION p WITH (connect = false);
+    ALTER SUBSCRIPTION away ENABLE;
 """
 READS = [
     "SELECT lb_rank(7)",
@@ -151,6 +153,8 @@ def check_values(t, m, primary, standby):
             ("window_overdue", {"window_name": "daily"}, 0),
             ("window_overdue", {"window_name": "kills/weekly"}, 0),
             ("anomaly_unreviewed", {"limit_name": "cheats"}, 1),
+            ("subscription_stalled", {"subscription": "away"}, 1),
+            ("subscription_conflict", {"subscription": "away"}, 0),
             ("server_in_recovery", {}, 0),
             ("server_launcher_running", {}, 1),
             ("database_backlog", {}, 0)]:

@@ -24,7 +24,7 @@ my @calls = (
 	'lb_score_at_percentile(1)', q{lb_ranks('{1}')}, q{lb_among('{1}')},
 	'lb_histogram(1)', q{lb_create_board('global', 'p')},
 	q{lb_drop_board('global')}, 'lb_rebuild()', 'lb_wait_ready()',
-	'lb_verify()', 'lb_create_tables()', 'lb_stat_reset()');
+	'lb_lag()', q{lb_wait_for('0/1')}, 'lb_verify()', 'lb_create_tables()', 'lb_stat_reset()');
 for my $call (@calls, '1 FROM lb_stat_board', '1 FROM lb_stat_memory')
 {
 	fails_with($node, 'postgres', "SELECT $call;", '55000',

@@ -233,6 +233,7 @@ my %by_type = (
 	'name' => q{CAST('id' AS pg_catalog.name)},
 	'name[]' => q{CAST('{}' AS pg_catalog.name[])},
 	'oid' => q{CAST(3 AS pg_catalog.oid)},
+	'pg_lsn' => q{CAST('0/1' AS pg_catalog.pg_lsn)},
 	bytea => q{CAST('' AS pg_catalog.bytea)},
 	'numeric[]' => q{CAST('{1,10,50}' AS pg_catalog.numeric[])},
 	'double precision[]' => q{CAST('{1,10,50}' AS pg_catalog.float8[])},
