@@ -184,6 +184,7 @@ function announce(rank) {
 // The first answer says who is looking and which countries there are.
 function begin({ player, countries }) {
   view.player = player.id;
+  history.replaceState(null, '', `?player=${player.id}`);
   for (const code of countries) {
     const option = make('option', regions.of(code));
     option.value = `country:${code}`;
@@ -200,7 +201,7 @@ function begin({ player, countries }) {
 }
 
 function show(state, asked) {
-  const { player, total, you, list } = state;
+  const { player, total, matches, you, list } = state;
   const { rank, score, percentile } = you.rows[0];
   const shown = list.rows.map((row) => row.rank);
   const around = asked.place === null && rank !== null;
@@ -209,7 +210,8 @@ function show(state, asked) {
 
   if (!latest) begin(state);
   latest = { ...state, view: asked };
-  setText($('subtitle'), `${number.format(total)} players, ranked live inside PostgreSQL`);
+  setText($('subtitle'), `${number.format(total)} players, ` +
+    `${matches ? `${number.format(matches)} matches a second, ` : ''}ranked inside PostgreSQL`);
   setText($('name'), nameOf(player));
   setText($('nation'), player.country ?? '');
   setText($('rank'), format(rank));
@@ -252,7 +254,7 @@ function showConnection(state) {
 function showMissing() {
   document.querySelector('main').hidden = true;
   $('missing').hidden = false;
-  const link = make('a', 'Be another one.');
+  const link = make('a', 'Look at the board as another one.');
   link.href = '/';
   $('missing').replaceChildren(`There is no player ${view.player}. `, link);
   $('connection').dataset.state = 'none';

@@ -55,11 +55,13 @@ AROUND = WITH_NAMES.format(f"lb_around(%(player)s, %(board)s, radius => {ROWS //
 LIST = WITH_NAMES.format(f"lb_top({ROWS}, %(board)s, skip => %(skip)s)")
 HISTOGRAM = "SELECT lo, hi, members FROM lb_histogram(24, %(board)s)"
 # The best of those whose names begin so; of the first thousand, if there are more.
-BY_NAME = WITH_NAMES.format("""lb_among(ARRAY(
-    SELECT player_id FROM player_scores
-    WHERE lower(name) COLLATE "C" >= lower(%(text)s)
-    AND lower(name) COLLATE "C" < lower(%(text)s) || chr(1114111)
-    ORDER BY lower(name) COLLATE "C" LIMIT 1000))""") + " LIMIT 8"
+BY_NAME = WITH_NAMES.format("""(
+    SELECT * FROM lb_among(ARRAY(
+        SELECT player_id FROM player_scores
+        WHERE lower(name) COLLATE "C" >= lower(%(text)s)
+        AND lower(name) COLLATE "C" < lower(%(text)s) || chr(1114111)
+        ORDER BY lower(name) COLLATE "C" LIMIT 1000))
+    ORDER BY place LIMIT 8)""")
 BY_NUMBER = WITH_NAMES.format("lb_among(ARRAY[%(number)s])")
 
 
@@ -180,8 +182,9 @@ def state(conn, player, board, place):
         else:
             skip = max(0, min((place or 1) - 1, total - ROWS))
             listed = card(conn, LIST, {"board": board, "skip": skip})
-        return {"player": dict(zip(("id", "name", "country"), row)), "total": total, "countries": COUNTRIES, "you": you,
-                "podium": card(conn, PODIUM, parameters), "list": listed, "histogram": card(conn, HISTOGRAM, parameters)}
+        return {"player": dict(zip(("id", "name", "country"), row)), "total": total, "countries": COUNTRIES,
+                "matches": arguments.matches, "you": you, "podium": card(conn, PODIUM, parameters), "list": listed,
+                "histogram": card(conn, HISTOGRAM, parameters)}
 
 
 def play(conn, player, others):
@@ -208,7 +211,7 @@ def neighbours(conn, player):
 
 
 def simulate(matches):
-    """So many matches a second while a page is open: half of them near its player, the others more often near the top."""
+    """So many matches a second while a page is open: some near its player, the others more often near the top."""
     while True:
         try:
             with connect() as conn:
@@ -217,7 +220,7 @@ def simulate(matches):
                     looking = WATCHED.any()
                     if looking is None:
                         continue
-                    if random.random() < 0.5:
+                    if random.random() < 0.25:
                         near = looking
                     else:
                         total, = conn.execute("SELECT lb_count()").fetchone()
@@ -276,6 +279,8 @@ class Page(BaseHTTPRequestHandler):
             self.respond(400)
         except psycopg.OperationalError:
             self.respond(503)
+        except OSError:                     # the page has gone
+            self.close_connection = True
 
     def do_GET(self):
         self.handle_request(self.get)
@@ -346,7 +351,7 @@ class Page(BaseHTTPRequestHandler):
             while True:
                 seen = CHANGES.wait(seen, 1)
                 self.wfile.write(f"data: {seen}\n\n".encode())
-                time.sleep(0.3)             # three times a second is enough for the eye
+                time.sleep(0.7)             # more often would be too much for the eye
         except OSError:
             self.close_connection = True
         finally:
