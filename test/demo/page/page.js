@@ -47,20 +47,25 @@ function showStatement(id, { ms, sql }) {
   setText(drawer.querySelector('pre'), sql);
 }
 
+function clearChange(element, text) {
+  element.className = 'change';
+  element.removeAttribute('role');
+  element.removeAttribute('aria-label');
+  setText(element, text);
+}
+
 // An arrow for how many ranks the player has moved since the page saw the player first.
 function showChange(element, member, rank) {
   const key = `${latest.view.board} ${member}`;
   if (seen.size > 20000) seen.clear();
   if (!seen.has(key)) seen.set(key, rank);
   const up = seen.get(key) - rank;
-  element.classList.toggle('up', up > 0);
-  element.classList.toggle('down', up < 0);
-  const text = up ? `${up > 0 ? '▲' : '▼'} ${short.format(Math.abs(up))}` : '';
-  if (element.textContent === text) return;
-  element.textContent = text;
-  // Arrows are read as what they mean.
-  if (up) element.setAttribute('aria-label', `${up > 0 ? 'up' : 'down'} ${number.format(Math.abs(up))}`);
-  else element.removeAttribute('aria-label');
+  clearChange(element, up ? `${up > 0 ? '▲' : '▼'} ${short.format(Math.abs(up))}` : '');
+  if (!up) return;
+  // A screen reader says what the arrow means.
+  element.classList.add(up > 0 ? 'up' : 'down');
+  element.setAttribute('role', 'img');
+  element.setAttribute('aria-label', `${up > 0 ? 'up' : 'down'} ${number.format(Math.abs(up))}`);
 }
 
 function makeRow(entry) {
@@ -68,12 +73,10 @@ function makeRow(entry) {
   const name = make('th');
   const link = make('a');
   const change = make('td');
-  const arrow = make('span', '', 'change');
   name.scope = 'row';
-  arrow.setAttribute('role', 'img');
   link.href = `?player=${entry.member}`;
   name.append(link, make('span', '', 'nation'));
-  change.append(arrow);
+  change.append(make('span', '', 'change'));
   row.dataset.id = entry.member;
   row.append(make('td'), change, name, make('td'));
   return row;
@@ -216,12 +219,8 @@ function show(state, asked) {
   setText($('nation'), player.country ?? '');
   setText($('rank'), format(rank));
   setText($('total'), number.format(total));
-  if (rank === null) {
-    setText($('moved'), 'not on this board');
-    $('moved').className = 'change';
-  } else {
-    showChange($('moved'), player.id, rank);
-  }
+  if (rank === null) clearChange($('moved'), 'not on this board');
+  else showChange($('moved'), player.id, rank);
   setText($('score'), format(score));
   // Rounded down: only the best is at 100.
   setText($('percentile'), percentile === null ? '–' : (Math.floor(percentile * 100) / 100).toFixed(2));

@@ -229,7 +229,7 @@ def simulate(matches):
                     random.shuffle(others)
                     if len(others) > 1:
                         play(conn, others[0][0], others[1:])
-        except psycopg.OperationalError:
+        except psycopg.Error:
             time.sleep(1)
 
 
@@ -355,7 +355,8 @@ class Page(BaseHTTPRequestHandler):
         except OSError:
             self.close_connection = True
         finally:
-            WATCHED.leave(player)
+            with contextlib.suppress(psycopg.OperationalError):
+                WATCHED.leave(player)
 
 
 parser = argparse.ArgumentParser()
