@@ -1,7 +1,6 @@
 -- A normal distribution of the logarithm, from two uniform ones (Box and
 -- Muller), and activity that is more recent the more there is of it.  Everybody
 -- has a name, and a country: many are from the first, few from the last.
-\set QUIET on
 CREATE FUNCTION pg_temp.name_of(id integer) RETURNS text IMMUTABLE LANGUAGE sql RETURN
 	(ARRAY['Ada', 'Bela', 'Chidi', 'Dana', 'Emre', 'Freya', 'Goro', 'Hana', 'Ines', 'Jomo', 'Kaia', 'Liam', 'Mira',
 		'Noor', 'Olga', 'Priya', 'Quinn', 'Rafa', 'Sefu', 'Tuva', 'Uma', 'Vito', 'Wren', 'Xia', 'Yusuf'])[1 + id % 25] ||
@@ -13,7 +12,6 @@ CREATE FUNCTION pg_temp.name_of(id integer) RETURNS text IMMUTABLE LANGUAGE sql 
 CREATE FUNCTION pg_temp.random_country() RETURNS text LANGUAGE sql RETURN
 	(ARRAY['US', 'IN', 'BR', 'DE', 'JP', 'FR', 'GB', 'KR', 'MX', 'PL', 'ES', 'IT', 'NG', 'ID', 'TR', 'CA', 'SE', 'KE', 'NZ',
 		'IS'])[1 + floor(20 * random() ^ 2)::integer];
-\set QUIET off
 \set ECHO queries
 \timing on
 INSERT INTO player_scores (player_id, name, country, score, updated_at)
