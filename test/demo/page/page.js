@@ -109,7 +109,8 @@ function showList(entries) {
   for (const row of body.rows) {
     const moved = before.get(Number(row.dataset.id)) - row.offsetTop;
     if (moved) {
-      row.animate([{ transform: `translateY(${moved}px)` }, { transform: 'none' }], { duration: 400, easing: 'ease-out' });
+      row.animate([{ transform: `translateY(${moved}px)` }, { transform: 'none' }],
+        { duration: 400, easing: 'ease-out' });
     }
   }
 }
@@ -167,7 +168,8 @@ function showHistogram(buckets, score) {
   const lowest = buckets[0].lo;
   const highest = buckets[buckets.length - 1].hi;
   showAxis($('x-axis'), 'left', [0, 1, 2, 3, 4].map((i) => [Math.round(lowest + i / 4 * (highest - lowest)), i / 4]));
-  showAxis($('y-axis'), 'bottom', Array.from({ length: Math.floor(decades) }, (_, i) => [10 ** i, (i + 1) / decades]));
+  showAxis($('y-axis'), 'bottom',
+    Array.from({ length: Math.floor(decades) }, (_, i) => [10 ** i, (i + 1) / decades]));
   $('plot').setAttribute('aria-label', `Histogram of scores from ${number.format(lowest)} to ${number.format(highest)}` +
     (score === null ? '' : `; yours is ${number.format(score)}`));
 }
@@ -282,12 +284,16 @@ async function refresh() {
   asking = false;
 }
 
+const rankOfFirst = () => latest.list.rows[0]?.rank ?? 1;
+
 // To a rank, or back to one's own.  A screen reader hears where the list has got to.
 function jump(place) {
   view.place = place;
   refresh();
   clearTimeout(arriving);
-  arriving = setTimeout(() => setText($('jumped'), `${$('list-title').textContent}, of ${number.format(latest.total)}`), 700);
+  arriving = setTimeout(() => {
+    setText($('jumped'), `${$('list-title').textContent}, of ${number.format(latest.total)}`);
+  }, 700);
 }
 
 function choose(board) {
@@ -370,8 +376,8 @@ $('slider').addEventListener('input', () => {
   jump(Number($('slider').value));
 });
 $('first').addEventListener('click', () => jump(1));
-$('previous').addEventListener('click', () => jump(Math.max(1, latest.list.rows[0].rank - latest.list.rows.length)));
-$('next').addEventListener('click', () => jump(latest.list.rows[0].rank + latest.list.rows.length));
+$('previous').addEventListener('click', () => jump(Math.max(1, rankOfFirst() - latest.list.rows.length)));
+$('next').addEventListener('click', () => jump(Math.min(latest.total, rankOfFirst() + latest.list.rows.length)));
 $('mine').addEventListener('click', () => jump(null));
 
 $('text').addEventListener('input', () => {

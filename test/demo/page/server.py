@@ -170,8 +170,9 @@ def state(conn, player, board, place):
     with conn.transaction():
         conn.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         if player is None:                  # whoever comes without a name is a good player
-            player = (conn.execute("SELECT member FROM lb_at(least(4217, 1 + lb_count() / 3))").fetchone() or (None,))[0]
-        row = conn.execute("SELECT player_id, name, country FROM player_scores WHERE player_id = %s", (player,)).fetchone()
+            player, = conn.execute("SELECT (SELECT member FROM lb_at(least(4217, 1 + lb_count() / 3)))").fetchone()
+        row = conn.execute("SELECT player_id, name, country FROM player_scores WHERE player_id = %s",
+                           (player,)).fetchone()
         if row is None:
             return None
         total, = conn.execute("SELECT lb_count(%s)", (board,)).fetchone()
@@ -207,7 +208,8 @@ def play(conn, player, others):
 
 def neighbours(conn, player):
     """Those who are about as good."""
-    return conn.execute("SELECT member, score FROM lb_around(%s, radius => 40) WHERE member <> %s", (player, player)).fetchall()
+    return conn.execute("SELECT member, score FROM lb_around(%s, radius => 40) WHERE member <> %s",
+                        (player, player)).fetchall()
 
 
 def simulate(matches):
@@ -224,7 +226,8 @@ def simulate(matches):
                         near = looking
                     else:
                         total, = conn.execute("SELECT lb_count()").fetchone()
-                        near, = conn.execute("SELECT member FROM lb_at(%s)", (int(total ** random.random()),)).fetchone()
+                        place = int(total ** random.random())
+                        near, = conn.execute("SELECT member FROM lb_at(%s)", (place,)).fetchone()
                     others = [row for row in neighbours(conn, near) if row[0] != looking]
                     random.shuffle(others)
                     if len(others) > 1:
