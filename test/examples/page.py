@@ -353,6 +353,13 @@ def check_sizes(browser):
         box = browser.run("return document.getElementById('rank').getBoundingClientRect().bottom")
         ok(box < height / 2, "the rank is in the upper half", box)
         ok(browser.wait("return document.getElementById('own').hidden"), "once")
+        browser.type("#text", "4")
+        browser.wait("return !document.getElementById('found').hidden")
+        gap, over = browser.run("const [a, b] = ['text', 'found'].map("
+                                "(id) => document.getElementById(id).getBoundingClientRect());"
+                                "return [b.top - a.bottom, Math.max(-b.left, b.right - innerWidth)]")
+        ok(gap >= 0 and over <= 0, "what is found is below the search, and on the page", (gap, over))
+        browser.press([ESCAPE])
         browser.run("scrollTo(0, document.body.scrollHeight)")
         seen = browser.wait("const own = document.getElementById('own'), box = own.getBoundingClientRect();"
                             "return !own.hidden && box.height > 20 && Math.abs(box.bottom - innerHeight) < 1")
