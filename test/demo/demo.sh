@@ -2,8 +2,8 @@
 #
 # demo.sh start|stop
 #	A private server with a million players, what can be asked of it, a psql line
-#	to go on with, and a page to look at (page/server.py), which has a thousand
-#	players of its own.  PLAYERS is the number of the million; CSV is a file with
+#	to go on with, and a page that ranks them (page/server.py), and plays matches
+#	while it is open.  PLAYERS is the number of the million; CSV is a file with
 #	player_id,score to load instead, with or without a header.  With STANDBY=yes
 #	the server gets a standby, and is killed for that to take its place.
 #
@@ -115,14 +115,13 @@ server_init "$WORK/server" <<-END
 	shared_buffers = '512MB'
 	max_wal_size = '4GB'
 	leaderboard.notify_interval = '200ms'
-	leaderboard.notify_interval = '200ms'
 END
 server_start "$WORK/server"
 "$BIN/createdb" demo
 export PGDATABASE=demo
 echo "$(sql -Atc 'SELECT version()' | cut -d, -f1), on a socket in $PGHOST"
 
-step "Two tables with their boards"
+step "Two tables with their boards, and one for each country"
 show -f "$here/create.sql"
 
 if [ -n "$csv" ]; then
@@ -173,7 +172,8 @@ echo "$WORK" >"$running"
 trap - EXIT
 
 # The page's server is another user's, who may not be able to read the tree.
-step "A live page: a thousand players, changes by LISTEN"
+step "A live page: these players, moved by 50 matches a second"
+sql -f "$here/page/schema.sql"
 as_server mkdir page
 tar -C "$here/page" -cf - . | as_server tar -C page --no-same-owner -xf -
 # shellcheck disable=SC2016 # is for the other shell

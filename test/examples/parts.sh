@@ -229,39 +229,35 @@ wait_for()
 	return 1
 }
 
-latest_match()
-{
-	sql -Atc 'SELECT max(reached) FROM arena_player'
-}
-
-other_match_than()
-{
-	[ "$(latest_match)" != "$1" ]
-}
-
 # The page of make demo, in a headless Chromium.
 part_page()
 {
-	local driver before
+	local driver
 
 	"$TREE/test/lib/prepare.sh" page
 	prepare_examples_server
-	"$BIN/createdb" page
-	sql -d page -c 'CREATE SCHEMA leaderboard; CREATE EXTENSION leaderboard SCHEMA leaderboard'
-	export PGDATABASE=page PYTHONDONTWRITEBYTECODE=1
+	"$BIN/createdb" demo
+	export PGDATABASE=demo PYTHONDONTWRITEBYTECODE=1
+	sql -f tree/test/demo/create.sql >demo.out
+	sql -v players=20000 -f tree/test/demo/load.sql >>demo.out
+	sql -f tree/test/demo/page/schema.sql
 	driver=$((20000 + RANDOM % 10000))
-	trap 'kill $(cat page.pid player.pid driver.pid)' EXIT
+	trap 'kill $(cat page.pid plain.pid driver.pid)' EXIT
 	# Only the second plays matches by itself.
 	in_background page "$python" tree/test/demo/page/server.py --matches 0 \
 		--port-file page.address
 	in_background driver chromedriver --port=$driver
 	wait_for grep -q 'started successfully' driver.log
 	wait_for test -s page.address
-	limited "$python" tree/test/examples/page.py "$(cat page.address)" "http://127.0.0.1:$driver"
-	before=$(latest_match)
-	in_background player "$python" tree/test/demo/page/server.py --matches 20
-	check "matches are played" wait_for other_match_than "$before"
-	check "the board is right" [ -z "$(sql -Atc 'SELECT * FROM leaderboard.lb_verify()')" ]
+	limited "$python" tree/test/examples/page.py "$(cat page.address)" "http://127.0.0.1:$driver" page
+	# The players of a file have scores only.
+	sql -c 'UPDATE player_scores SET name = NULL, country = NULL'
+	in_background plain "$python" tree/test/demo/page/server.py --port-file plain.address
+	wait_for test -s plain.address
+	limited "$python" tree/test/examples/page.py "$(cat plain.address)" "http://127.0.0.1:$driver" plain
+	check "the boards are right" [ -z "$(sql -Atc 'SELECT * FROM lb_verify()')" ]
+	check "no board has run a query in the index's place" \
+		[ "$(sql -Atc 'SELECT sum(query_reads) FROM lb_stat_board')" = 0 ]
 	check_server_log "$WORK/examples-server"
 	checks_passed
 }
