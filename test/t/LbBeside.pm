@@ -186,7 +186,7 @@ CREATE TABLE s.score (player int, game varchar(20), points int NOT NULL, PRIMARY
 CREATE TABLE s.score_0 PARTITION OF s.score FOR VALUES WITH (MODULUS 2, REMAINDER 0);
 CREATE TABLE s.score_1 PARTITION OF s.score FOR VALUES WITH (MODULUS 2, REMAINDER 1);
 INSERT INTO s.score SELECT g / 2, (ARRAY['chess', 'go'])[1 + g % 2], g * 31 % 97 FROM generate_series(2, $players) g;
-ANALYZE;
+ANALYZE player, friend, s.score;
 END
 	return;
 }
