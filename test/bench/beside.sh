@@ -146,13 +146,14 @@ cat >lag.sql <<-SQL
 		ending timestamptz := clock_timestamp() + interval '$loaded s';
 		began timestamptz;
 		seen timestamptz;
+		place bigint;
 	BEGIN
 		WHILE clock_timestamp() < ending LOOP
 			began := clock_timestamp();
 			UPDATE bench SET updated_at = began WHERE player_id = 1;
 			COMMIT;
 			LOOP
-				SELECT updated_at INTO seen FROM ranked WHERE player_id = 1;
+				SELECT updated_at, rank INTO seen, place FROM ranked WHERE player_id = 1;
 				COMMIT;
 				EXIT WHEN seen = began;
 			END LOOP;

@@ -214,7 +214,7 @@ INSERT INTO player (id, name, country, tier, score) VALUES (md5(:b::text)::uuid,
 UPDATE player SET banned = NOT banned WHERE id = md5((:a + 1)::text)::uuid;
 UPDATE player SET country = 'IT', score = CASE WHEN :s % 10 = 0 THEN NULL ELSE score + 1 END WHERE id = md5((:a + 2)::text)::uuid;
 BEGIN;
-UPDATE player SET score = score + 5;
+UPDATE player SET score = score + 5 WHERE score BETWEEN 100 AND 120;
 ROLLBACK;
 DELETE FROM s.score WHERE player = :p AND game = 'go';
 UPDATE s.score SET game = 'go' WHERE player = :p AND game = 'chess';
