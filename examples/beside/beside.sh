@@ -233,11 +233,15 @@ create_subscription()
 
 subscribe()
 {
-	local slot
+	local slot t
 
 	slot=$(slot_state)
 	if ! subscription_there; then
-		[ -z "$slot" ] || die "the main server has a slot $name already. If it was left by a small server that is gone: --undo --without-small"
+		[ -z "$slot" ] || die "the main server has a slot $name already: of another small server, or of one that is gone, then --undo --without-small"
+		for t in "${tables[@]}"; do
+			[ -z "${table[$t,there]}" ] || [ "$(on_small <<<"SELECT EXISTS (SELECT FROM ${table[$t,name]})")" = f ] ||
+				die "the small server has rows of ${table[$t,name]}, and no subscription: run with --repair"
+		done
 		say "a slot on the main server, and a subscription on the small one"
 		[ -n "$dry" ] || as_replica '' -o /dev/null <<<"SELECT pg_create_logical_replication_slot($(ql "$name"), 'pgoutput')"
 		change small "BEGIN;
@@ -265,7 +269,8 @@ wait_copy()
 	while :; do
 		words=$(on_small <<<"SELECT (SELECT count(*) FROM pg_subscription_rel WHERE srsubid = s.oid AND srsubstate <> 'r'),
 				(SELECT coalesce(sum(tuples_processed), 0) FROM pg_stat_progress_copy WHERE datid = subdbid AND type = 'CALLBACK'),
-				coalesce((SELECT apply_error_count + sync_error_count FROM pg_stat_subscription_stats WHERE subid = s.oid), 0)
+				coalesce((SELECT sum(value::bigint) FROM pg_stat_subscription_stats e, jsonb_each_text(to_jsonb(e))
+					WHERE e.subid = s.oid AND key LIKE '%error_count'), 0)
 			FROM pg_subscription s WHERE subname = $(ql "$name")")
 		IFS=$'\t' read -r left copied errors <<<"$words"
 		[ "$left" != 0 ] || break

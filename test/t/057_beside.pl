@@ -71,8 +71,11 @@ like($out, qr/CREATE PUBLICATION.*CREATE SUBSCRIPTION.*lb_create_board.*IMPORT F
 is_deeply([ map { dump_of($_, 'game') } $main, $small ], \@empty, '... and makes nothing');
 
 my $writers = start_game_writers($main, 3000);
-($rc, $out, $err) = beside($config);
+# At first without the third board, whose table is added then.
+($rc, $out, $err) = beside(config($main, $small, 'two', boards() =~ s/^\[score\].*//msr));
 is($rc, 0, 'it makes everything, while clients write') or diag($err);
+($rc, $out, $err) = beside($config);
+is($rc, 0, 'another table') or diag($err);
 stop_game_writers($writers);
 same($main, $small, 'made');
 is( $small->safe_psql('game', q{SELECT string_agg(attname, ' ' ORDER BY attnum) FROM pg_attribute
@@ -92,6 +95,9 @@ same($main, $small, 'made twice');
 ($rc, $out, $err) = beside($config, '--rotate');
 is($rc, 0, 'another password') or diag($err);
 same($main, $small, 'another password');
+
+is($main->safe_psql('game', 'SET ROLE web; SELECT count(*) FROM ranked_country'), as_app($main, 'SELECT count(*) FROM player WHERE score IS NOT NULL'), 'another role that was named');
+like(($main->psql('game', 'SET ROLE nobody; SELECT count(*) FROM ranked_country'))[2], qr/permission denied/, '... and one that was not');
 
 # What role reads the ranks: one that may read the views, and nothing else.
 is( $small->safe_psql('game', q{SELECT string_agg(relname, ' ' ORDER BY relname) FROM pg_class

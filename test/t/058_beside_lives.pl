@@ -156,6 +156,16 @@ is($rc, 0, '... repaired') or diag($err);
 same($standby, $small, 'a slot was lost');
 is(tables($small), tables($standby), '... the tables are equal');
 
+# A subscription that was dropped by mistake, while the tables went on.
+$small->safe_psql('game', 'DROP SUBSCRIPTION beside');
+stop_game_writers(start_game_writers($standby, $players, count => 20));
+($rc, $out, $err) = beside($moved);
+like($err, qr/run with --repair/, 'no subscription: it says what to do');
+($rc, $out, $err) = beside($moved, '--repair');
+is($rc, 0, '... repaired') or diag($err);
+same($standby, $small, 'no subscription');
+is(tables($small), tables($standby), '... the tables are equal');
+
 $_->stop for ($small, $standby);
 for my $node ($main, $small, $standby)
 {

@@ -65,6 +65,7 @@ END
 	}
 	# Its own log has the password, as that of a provider has.
 	$main->safe_psql('postgres', 'SET log_statement = none; CREATE ROLE app LOGIN REPLICATION PASSWORD ' . quote($password));
+	$main->safe_psql('postgres', 'CREATE ROLE web; CREATE ROLE nobody');
 	$main->safe_psql('postgres', 'CREATE DATABASE game OWNER app');
 	$small->safe_psql('postgres', 'CREATE DATABASE game');
 	$main->safe_psql('game', 'CREATE EXTENSION postgres_fdw; GRANT USAGE ON FOREIGN DATA WRAPPER postgres_fdw TO app');
@@ -116,7 +117,7 @@ sub config
 	append_to_file($file, <<"END");
 main = host=@{[ $main->host ]} port=@{[ $main->port ]} dbname=$db user=app
 small = host=@{[ $small->host ]} port=@{[ $small->port ]} dbname=game user=postgres
-roles = app
+roles = app@{[ $db eq 'game' ? ', web' : '' ]}
 
 $boards
 END
