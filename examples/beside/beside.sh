@@ -411,7 +411,7 @@ do_repair()
 	for t in "${tables[@]}"; do
 		script+="SELECT $(ql "COPY beside_$t (${table[$t,list]}) FROM STDIN;");
 COPY (SELECT ${table[$t,list]} FROM ${table[$t,name]}) TO STDOUT;
-SELECT E'\\\\\\\\.';
+SELECT '\\.';
 "
 	done
 	say "all rows are read, and compared"
