@@ -80,6 +80,7 @@ copy_alone()
 {
 	local began
 
+	beside --undo
 	on_small sql -c 'CREATE TABLE bench (player_id bigint PRIMARY KEY, score bigint, updated_at timestamptz)'
 	sql -c 'CREATE PUBLICATION alone FOR TABLE bench'
 	began=$(date +%s.%N)
@@ -97,15 +98,12 @@ to_ranks()
 {
 	local began
 
-	beside --undo
 	began=$(date +%s.%N)
 	beside
 	since "$began"
 }
 
 say "from the command to ranks"
-beside
-beside --undo
 # shellcheck disable=SC2034 # times_row reads them
 alone=() ranks=()
 for ((i = 0; i < (rounds < 3 ? rounds : 3); i++)); do
