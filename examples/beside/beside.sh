@@ -226,8 +226,12 @@ connection()
 # create_subscription COPY: with a slot that is there, so that it may run in a function.
 create_subscription()
 {
+	local failover=''
+
+	# Then a standby can have the slot, too, and it survives a failover.
+	[ "$main_version" -lt 17 ] || [ "$small_version" -lt 17 ] || failover=', failover = true'
 	secret "CREATE SUBSCRIPTION $(qi "$name") CONNECTION %L PUBLICATION $(qi "$name")
-	WITH (create_slot = false, slot_name = $(qi "$name"), enabled = false, copy_data = $1)" "$(connection)"
+	WITH (create_slot = false, slot_name = $(qi "$name"), enabled = false, copy_data = $1$failover)" "$(connection)"
 	echo "COMMENT ON SUBSCRIPTION $(qi "$name") IS $(ql "$mark");"
 }
 
