@@ -21,6 +21,8 @@ our @EXPORT = qw(
 
 my $script = "$FindBin::RealBin/../../examples/beside/beside.sh";
 my $dir = PostgreSQL::Test::Utils::tempdir();
+# initdb names the superuser as the operating system does.
+my $superuser = getpwuid($>);
 # Characters that SQL, libpq and shells treat in their ways.
 my $password = q{b s'"\\$x};
 
@@ -35,9 +37,9 @@ sub lock_doors
 	my ($node) = @_;
 
 	unlink $node->data_dir . '/pg_hba.conf';
-	$node->append_conf('pg_hba.conf', <<'END');
-local all postgres trust
-local replication postgres trust
+	$node->append_conf('pg_hba.conf', <<"END");
+local all $superuser trust
+local replication $superuser trust
 local all all scram-sha-256
 END
 	return;
@@ -60,8 +62,6 @@ END
 	{
 		lock_doors($node);
 		$node->start;
-		my $user = $node->safe_psql('postgres', 'SELECT current_user');
-		die "the superuser is $user" if $user ne 'postgres';
 	}
 	# Its own log has the password, as that of a provider has.
 	$main->safe_psql('postgres', 'SET log_statement = none; CREATE ROLE app LOGIN REPLICATION PASSWORD ' . quote($password));
@@ -116,7 +116,7 @@ sub config
 	$db //= 'game';
 	append_to_file($file, <<"END");
 main = host=@{[ $main->host ]} port=@{[ $main->port ]} dbname=$db user=app
-small = host=@{[ $small->host ]} port=@{[ $small->port ]} dbname=game user=postgres
+small = host=@{[ $small->host ]} port=@{[ $small->port ]} dbname=game user=$superuser
 roles = app@{[ $db eq 'game' ? ', web' : '' ]}
 
 $boards
@@ -298,7 +298,7 @@ sub dump_of
 	my ($node, $db, @options) = @_;
 	my ($out, $err) = ('', '');
 
-	IPC::Run::run([ 'pg_dump', '-s', @options, '-h', $node->host, '-p', $node->port, '-U', 'postgres', $db ], '>', \$out, '2>', \$err)
+	IPC::Run::run([ 'pg_dump', '-s', @options, '-h', $node->host, '-p', $node->port, '-U', $superuser, $db ], '>', \$out, '2>', \$err)
 	  or die $err;
 	return join '', grep { !/^(?:\\(?:un)?restrict|--|$|\s*password ')/ } split /^/, $out;
 }
