@@ -76,5 +76,19 @@ as_app($main, $statements =~ s/.*(?=^-- a match)//msr =~ s/^-- a season.*//msr);
 is(as_app($main, 'SELECT count(*) FROM applied'), '1', 'a match that is reported twice');
 is( $small->safe_psql('game', q{SELECT count(*) FROM leaderboard.lb_stat_board WHERE board LIKE 'weekly:%' OR board LIKE 'daily:%'}) >= 2, 1, 'the windows are boards by their names');
 is($small->safe_psql('game', 'SELECT * FROM leaderboard.lb_verify()'), '', 'index and table are equal');
+
+# Whole rows, as a version without column lists sends them.  A column that the small server
+# does not have stops the subscription, until it is there.
+my $whole = config($main, $small, 'whole', "columns = all\n$boards");
+($rc, $out, $err) = beside($whole, '--undo');
+is($rc, 0, 'removed') or diag($err);
+($rc, $out, $err) = beside($whole);
+is($rc, 0, 'made with whole rows') or diag($err);
+as_app($main, q{ALTER TABLE player_scores ADD COLUMN note text; UPDATE player_scores SET score = 99999, note = 'x' WHERE player_id = 8});
+ok($small->poll_query_until('game', 'SELECT sum(apply_error_count) > 0 FROM pg_stat_subscription_stats'), 'another column: the subscription stops');
+$small->safe_psql('game', 'ALTER TABLE player_scores ADD COLUMN note text');
+caught_up();
+is(as_app($main, 'SELECT rank FROM ranked_global WHERE player_id = 8'), '1', '... and goes on when it is there');
+is($small->safe_psql('game', 'SELECT note FROM player_scores WHERE player_id = 8'), 'x', '... with what it missed');
 $_->stop for ($small, $main);
 done_testing();
