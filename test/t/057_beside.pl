@@ -179,9 +179,10 @@ pushed('friends, by a lateral subquery',
 	'SELECT f.friend, r.rank FROM friend f CROSS JOIN LATERAL (SELECT rank FROM ranked WHERE id = f.friend OFFSET 0) r WHERE f.player = 1 ORDER BY 2, 1',
 	'SELECT rank FROM beside.ranked WHERE ((id = $1::uuid))',
 	expected => "SELECT id, rank FROM ($truth) s WHERE id IN (SELECT friend FROM friend WHERE player = 1) ORDER BY rank, id");
-pushed('a family of another table', q{SELECT rank FROM score WHERE game = 'chess' AND player = 7},
-	q{SELECT rank FROM beside.score WHERE ((game = 'chess')) AND ((player = 7))},
-	expected => q{SELECT rank FROM (SELECT player, dense_rank() OVER (ORDER BY points DESC) AS rank FROM s.score WHERE game = 'chess') s WHERE player = 7});
+my $chess = as_app($main, q{SELECT player FROM s.score WHERE game = 'chess' ORDER BY player LIMIT 1});
+pushed('a family of another table', "SELECT rank FROM score WHERE game = 'chess' AND player = $chess",
+	"SELECT rank FROM beside.score WHERE ((game = 'chess')) AND ((player = $chess))",
+	expected => "SELECT rank FROM (SELECT player, dense_rank() OVER (ORDER BY points DESC) AS rank FROM s.score WHERE game = 'chess') s WHERE player = $chess");
 
 # Without remote estimates a join reads all ranks; the other two forms do not.
 $main->safe_psql('game', q{ALTER FOREIGN TABLE ranked OPTIONS (ADD use_remote_estimate 'false')});
