@@ -112,12 +112,16 @@ for ((i = 0; i < (rounds < 3 ? rounds : 3); i++)); do
 	say "the copy alone ${alone[i]} s, ranks after ${ranks[i]} s"
 done
 
-on_small sql -c 'CREATE VIEW beside.one AS SELECT 1 AS one'
+# A view over the function costs less to plan than one that ranks, and answers less.
+on_small sql -c 'CREATE VIEW beside.one AS SELECT 1 AS one' \
+	-c "CREATE VIEW beside.quick AS SELECT player_id, leaderboard.lb_rank(player_id, 'bench') AS rank FROM bench" \
+	-c 'GRANT SELECT ON bench TO beside_reader'
 beside
 
 # shellcheck disable=SC2034 # in_turns reads it
 declare -A text=(
 	[rank]='SELECT rank FROM ranked WHERE player_id = {m}'
+	[quick]='SELECT rank FROM quick WHERE player_id = {m}'
 	[one]='SELECT one FROM one'
 	[direct]='SELECT rank FROM beside.ranked WHERE player_id = {m}'
 )
@@ -128,7 +132,7 @@ direct()
 }
 
 say "ranks"
-turns "rank,one in_turns rank one" "direct direct"
+turns "rank,one,quick in_turns rank one quick" "direct direct"
 
 cat >write.sql <<-END
 	\set id random(1, $size)
@@ -184,7 +188,8 @@ problems=$(on_small sql -Atc 'SELECT count(*) FROM leaderboard.lb_verify()')
 
 # Of rates the ratio is the other way round than of times.
 compare_row '>=' "a rank by the foreign table, prepared, against \`SELECT 1\` by one: 1 / 1.5" rank one "/s" 0.6667
-compare_row '>=' "the same against the rank asked of the small server directly" rank direct "/s" ''
+compare_row '>=' "the same by a view over \`lb_rank\`" quick one "/s" 0.6667
+compare_row '>=' "a rank by the foreign table against the rank asked of the small server directly" rank direct "/s" ''
 row "lag while two clients update: median" "$(number "$lag") ms" "" "" "≤ 100 ms" "$(verdict "$lag" '<=' 100)"
 row "the same: 99th percentile of $(wc -l <lags)" "$(number "$worst") ms" "" "" "≤ 1000 ms" "$(verdict "$worst" '<=' 1000)"
 row "updates of the two clients meanwhile; the board answered every read" "$(number "$updates") /s" "" "" "" "$kept"
