@@ -145,7 +145,8 @@ sub pushed
 # The writers may have removed any player.  Who is not ranked is not asked of a board.
 as_app($main, q{TRUNCATE friend;
 	INSERT INTO friend SELECT 1, id FROM player WHERE NOT banned AND score IS NOT NULL ORDER BY id LIMIT 8;
-	INSERT INTO friend SELECT 2, id FROM player WHERE NOT banned AND score IS NOT NULL ORDER BY id DESC LIMIT 2});
+	INSERT INTO friend SELECT 2, id FROM player WHERE NOT banned AND score IS NOT NULL ORDER BY id DESC LIMIT 2;
+	ANALYZE friend});
 my $id = as_app($main, 'SELECT id FROM player WHERE score IS NOT NULL AND NOT banned ORDER BY id LIMIT 1');
 my $truth = 'SELECT id, name, score, rank() OVER (ORDER BY score DESC) AS rank FROM player WHERE NOT banned AND score IS NOT NULL AND reached_at IS NOT NULL';
 
