@@ -131,6 +131,9 @@
 #   make bench-standby      ranks on a standby, what feeding it costs a primary, replay
 #                           and promotion, for docs/performance.md: ten minutes
 #                           SIZE=10000000 ROUNDS=5 OUT=file
+#   make bench-beside       ranks on a server that cannot load the library, by foreign tables over
+#                           a small server's boards, and their lag, for docs/performance.md: ten
+#                           minutes.  SIZE=10000000 ROUNDS=5 OUT=file
 #   make bench-counts       boards that keep counts, for docs/performance.md: memory,
 #                           builds, ranks and updates; a quarter of an hour
 #                           SIZE=10000000 BIG=500000000 ROUNDS=5 OUT=file
@@ -166,7 +169,7 @@ LB_VERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" $(TREE)/le
 SCRIPT_TARGETS = check test test-versions test-bare test-cassert test-core test-packages deb dist \
 	demo demo-stop demo-cluster demo-cluster-stop import-redis oracle plan-times citus-oracle soak chaos faults sqlsmith test-load \
 	bench bench-peers bench-profile bench-own bench-prepared \
-	bench-keys bench-sql bench-boards bench-citus bench-standby bench-counts bench-expressions bench-queue \
+	bench-keys bench-sql bench-boards bench-citus bench-standby bench-beside bench-counts bench-expressions bench-queue \
 	bench-quick
 .PHONY: $(SCRIPT_TARGETS)
 
@@ -271,6 +274,9 @@ bench-prepared:
 
 bench-standby:
 	@$(TREE)/test/bench/standby.sh
+
+bench-beside:
+	@$(TREE)/test/bench/beside.sh
 
 bench-counts:
 	@$(TREE)/test/bench/counts.sh
