@@ -122,7 +122,7 @@ SELECT answer(c, 'regress_lb_team') FROM unnest(ARRAY['secret()', 'club_lb_refre
 -- The member is the primary key, without the board columns; a board that is there is left.
 CREATE TABLE scored (run bigint, country text, score integer, player_id integer UNIQUE, PRIMARY KEY (country, run));
 SELECT lb_create_board('by_key', 'elo2', rank_by => 'points DESC'), lb_create_board('by_country', 'scored', board_column => 'country'),
-	lb_create_board('by_player', 'scored'), lb_create_board('by_player', 'tower', rank_by => 'floors ASC', if_not_exists => true),
+	lb_create_board('by_land', 'scored', board_column => '(country)'), lb_create_board('by_player', 'scored'), lb_create_board('by_player', 'tower', rank_by => 'floors ASC', if_not_exists => true),
 	lb_create_board('by_nobody', 'tower', rank_by => 'floors ASC', if_not_exists => true);
 SELECT board, source, member, rank_by, board_column FROM lb_board WHERE board LIKE 'by%' ORDER BY 1;
 
