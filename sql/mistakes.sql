@@ -57,6 +57,13 @@ SELECT answer(c) FROM unnest(ARRAY[
 	$$lb_submit(1, 1, boards => '{weekly,tower}')$$, $$lb_submit(1, 1, boards => '{weekyl}')$$, $$lb_window_at('dayly')$$,
 	$$lb_close_window('weekyl')$$, $$lb_drop_limit('cheat')$$, $$lb_set_limit('l', 'kils')$$,
 	$$lb_rank(1, 'tower', 'dense')$$, $$lb_submit(1, 1, 'increment')$$, $$lb_open_window('T:1', 'fortnightly')$$]) c;
+-- The windows that are always known, also if none is recorded, where their names lead to something.
+BEGIN;
+DELETE FROM lb_window;
+SELECT answer(c) FROM unnest(ARRAY[$$lb_rank(1, 'weekli')$$, $$lb_window_at('dayly')$$, $$lb_close_window('weekly')$$, $$lb_close_window('weekyl')$$]) c;
+SELECT lb_drop_board('*');
+SELECT answer(c) FROM unnest(ARRAY[$$lb_rank(1, 'weekli')$$, $$lb_rank(1, 'weekly')$$, $$lb_window_at('dayly')$$]) c;
+ROLLBACK;
 SET leaderboard.unknown_board = error;
 SELECT answer($$lb_rank(1, 'contry:FR')$$);
 RESET leaderboard.unknown_board;
@@ -106,15 +113,16 @@ SELECT answer(c, 'regress_lb_team') FROM unnest(ARRAY[
 	$$lb_create_tables()$$, $$lb_watch_member_key('1', 'tower')$$, $$lb_watch_member_key(1, 'tower')$$, $$lb_stat_reset()$$]) c;
 -- Other errors of privileges have no such hint.
 CREATE FUNCTION secret() RETURNS integer LANGUAGE sql AS 'SELECT 1';
-REVOKE ALL ON FUNCTION secret() FROM PUBLIC;
-SELECT answer('secret()', 'regress_lb_team');
+CREATE FUNCTION club_lb_refresh() RETURNS integer LANGUAGE sql AS 'SELECT 1';
+REVOKE ALL ON FUNCTION secret(), club_lb_refresh() FROM PUBLIC;
+SELECT answer(c, 'regress_lb_team') FROM unnest(ARRAY['secret()', 'club_lb_refresh()']) c;
 \pset format aligned
 \pset tuples_only off
 
 -- The member is the primary key, without the board columns; a board that is there is left.
 CREATE TABLE scored (run bigint, country text, score integer, player_id integer UNIQUE, PRIMARY KEY (country, run));
 SELECT lb_create_board('by_key', 'elo2', rank_by => 'points DESC'), lb_create_board('by_country', 'scored', board_column => 'country'),
-	lb_create_board('by_player', 'scored'), lb_create_board('by_player', 'tower', rank_by => 'floors ASC', if_not_exists => true),
+	lb_create_board('by_land', 'scored', board_column => '(country)'), lb_create_board('by_player', 'scored'), lb_create_board('by_player', 'tower', rank_by => 'floors ASC', if_not_exists => true),
 	lb_create_board('by_nobody', 'tower', rank_by => 'floors ASC', if_not_exists => true);
 SELECT board, source, member, rank_by, board_column FROM lb_board WHERE board LIKE 'by%' ORDER BY 1;
 
@@ -122,5 +130,5 @@ DROP TABLE tower, account, player, nokey, pairs, mine, scored, elo2 CASCADE;
 SELECT lb_drop_limit('cheats');
 SELECT lb_drop_leaderboard('kills');
 DROP TABLE player_scores, player_score_windows;
-DROP FUNCTION answer, create_board, secret;
+DROP FUNCTION answer, create_board, secret, club_lb_refresh;
 DROP ROLE regress_lb_nobody, regress_lb_team;

@@ -12,6 +12,7 @@
  */
 #include "postgres.h"
 
+#include "mb/pg_wchar.h"
 #include "replication/worker_internal.h"
 #include "utils/elog.h"
 #include "utils/timestamp.h"
@@ -98,7 +99,13 @@ note_error(const ErrorData *edata)
 	error.at = GetCurrentTimestamp();
 	error.conflict = is_conflict(edata->sqlerrcode);
 	if (edata->message != NULL)
-		strlcpy(error.message, edata->message, sizeof(error.message));
+	{
+		int			len = strlen(edata->message);
+
+		/* Half a character is no text. */
+		len = pg_mbcliplen(edata->message, len, sizeof(error.message) - 1);
+		memcpy(error.message, edata->message, len);
+	}
 
 	SpinLockAcquire(&lb_shared->apply_mutex);
 	place = find_place(error.subscription);

@@ -408,6 +408,15 @@ lb_check_definition(const LbDefinition *defn, Relation rel)
  * ----------------------------------------------------------------
  */
 
+/* Whether an item of a list is a column.  (c) is not yet the column c. */
+static bool
+is_column(const LbColumn *item, const char *name)
+{
+	return item->expression == NULL ? strcmp(item->name, name) == 0 :
+		strcmp(item->expression->text,
+			   psprintf("(%s)", quote_identifier(name))) == 0;
+}
+
 /* The columns of a primary key without those that tell boards apart. */
 static List *
 key_without(Bitmapset *key, const LbDefinition *family)
@@ -423,7 +432,7 @@ key_without(Bitmapset *key, const LbDefinition *family)
 		bool		of_board = name == NULL;
 
 		for (int i = 0; i < family->nboard && !of_board; i++)
-			of_board = strcmp(name, lb_board_columns(family)[i].name) == 0;
+			of_board = is_column(&lb_board_columns(family)[i], name);
 		if (!of_board)
 			names = lappend(names, name);
 	}

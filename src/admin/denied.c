@@ -18,6 +18,17 @@
 static ExecutorStart_hook_type previous_executor_start = NULL;
 
 /*
+ * Whether a byte next to a name is part of a longer one.  Other bytes may be
+ * of the message, which can be in any language.
+ */
+static bool
+is_of_name(char c)
+{
+	return c == '_' || c == '$' || (c >= '0' && c <= '9') ||
+		(c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/*
  * The function that an error's message names, if it can be one of ours;
  * palloc'd.  Nothing is looked up: the transaction has failed.
  */
@@ -25,17 +36,17 @@ static char *
 denied_function(const ErrorData *error)
 {
 	const char *name;
-	int			len;
+	size_t		len;
 
 	if (error->sqlerrcode != ERRCODE_INSUFFICIENT_PRIVILEGE ||
 		error->hint != NULL || error->message_id == NULL ||
 		strcmp(error->message_id, "permission denied for function %s") != 0)
 		return NULL;
 	name = strstr(error->message, "lb_");
-	if (name == NULL)
+	if (name == NULL || (name > error->message && is_of_name(name[-1])))
 		return NULL;
 	len = strspn(name, "abcdefghijklmnopqrstuvwxyz_");
-	return pnstrdup(name, len);
+	return is_of_name(name[len]) ? NULL : pnstrdup(name, len);
 }
 
 static char *

@@ -268,6 +268,13 @@ is_whole_statement(FunctionCallInfo fcinfo)
 		fcinfo->flinfo->fn_expr == NULL)
 		return false;
 	plan = query->plannedstmt->planTree;
+
+	/*
+	 * A query of a function that reads by its caller's snapshot, such as a
+	 * stable one, has registered it again.
+	 */
+	if (query->snapshot->regd_count > 2 || query->snapshot->active_count > 1)
+		return false;
 	return query->operation == CMD_SELECT && IsA(plan, Result) &&
 		outerPlan(plan) == NULL && list_length(plan->targetlist) == 1 &&
 		(Node *) linitial_node(TargetEntry, plan->targetlist)->expr ==

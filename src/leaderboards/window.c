@@ -154,7 +154,7 @@ lb_window_find(const char *name, int len)
 						   name, len);
 }
 
-/* Try the names of all windows, also of those that are always known. */
+/* Try the names of all windows that are recorded. */
 static void
 try_windows(LbNearest *nearest)
 {
@@ -163,8 +163,32 @@ try_windows(LbNearest *nearest)
 
 	for (int i = 0; i < n; i++)
 		lb_nearest_try(nearest, windows[i]->calendar.name);
-	for (int p = 0; p < LB_ONCE; p++)
+}
+
+/* Try those that have keys even if they are not: see find_or_default(). */
+static void
+try_periods(LbNearest *nearest)
+{
+	for (int p = LB_HOURLY; p <= LB_MONTHLY; p++)
 		lb_nearest_try(nearest, lb_periods[p].name);
+}
+
+/* Try what can be read by: a period's name leads to the family "*". */
+static void
+try_aliases(LbNearest *nearest)
+{
+	try_windows(nearest);
+	if (lb_find_defn("*") != NULL)
+		try_periods(nearest);
+}
+
+pg_noreturn static void
+raise_not_found(const LbNearest *nearest, const char *hint)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_OBJECT),
+			 errmsg("window \"%s\" does not exist", nearest->given),
+			 errhint("%s%s", lb_nearest_hint(nearest), hint)));
 }
 
 void
@@ -173,11 +197,8 @@ lb_window_not_found(const char *name, const char *hint)
 	LbNearest	nearest = lb_nearest_to(name);
 
 	try_windows(&nearest);
-	ereport(ERROR,
-			(errcode(ERRCODE_UNDEFINED_OBJECT),
-			 errmsg("window \"%s\" does not exist", name),
-			 errhint("%s%s", lb_nearest_hint(&nearest),
-					 hint != NULL ? hint : "The table lb_window lists the windows; lb_open_window() opens one.")));
+	raise_not_found(&nearest, hint != NULL ? hint :
+					"The table lb_window lists the windows; lb_open_window() opens one.");
 }
 
 /*
@@ -327,7 +348,7 @@ lb_window_init(void)
 	static const LbAliases aliases = {
 		.resolve = lb_window_alias,
 		.has_prefix = any_window_has,
-		.try_all = try_windows
+		.try_all = try_aliases
 	};
 
 	lb_register_aliases(&aliases);
@@ -346,7 +367,13 @@ lb_window_at(PG_FUNCTION_ARGS)
 	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	window = find_or_default(name, strlen(name));
 	if (window == NULL)
-		lb_window_not_found(name, "The table lb_window lists the windows; \"hourly\", \"daily\", \"weekly\" and \"monthly\" are always known.");
+	{
+		LbNearest	nearest = lb_nearest_to(name);
+
+		try_windows(&nearest);
+		try_periods(&nearest);
+		raise_not_found(&nearest, "The table lb_window lists the windows; \"hourly\", \"daily\", \"weekly\" and \"monthly\" are always known.");
+	}
 	if (!lb_window_span(window, PG_GETARG_TIMESTAMPTZ(1), 0, &span))
 		PG_RETURN_NULL();
 	PG_RETURN_TEXT_P(cstring_to_text(span.key));

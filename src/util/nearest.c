@@ -33,7 +33,9 @@ lb_nearest_try(LbNearest *nearest, const char *name)
 	distance = varstr_levenshtein_less_equal(nearest->given, len,
 											 name, strlen(name), 1, 1, 1,
 											 most, true);
-	if (distance > most)
+
+	/* A name that is there can be unknown all the same where it is given. */
+	if (distance > most || distance == 0)
 		return;
 	nearest->distance = distance;
 	nearest->name = pstrdup(name);

@@ -28,7 +28,7 @@ lb_nearest_to(const char *given)
 	};
 }
 
-/* Try a name.  A name that differs too much is not taken. */
+/* Try a name.  One that differs too much, or not at all, is not taken. */
 extern void lb_nearest_try(LbNearest *nearest, const char *name);
 
 /*

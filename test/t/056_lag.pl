@@ -228,6 +228,20 @@ is(wait_for($subscriber, $lsn, '1 min'), 't', '... until the row is gone');
 is($subscriber->safe_psql('postgres', 'SELECT lb_score(999)'), '6', '... and then it is there');
 lag_is(q{state = 'streaming' AND reason IS NULL}, '... and over');
 
+# A long message is cut between two characters.
+$main->safe_psql('postgres', 'CREATE PUBLICATION texts FOR TABLE later');
+$subscriber->safe_psql('postgres', q{CREATE DATABASE texts TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'});
+$subscriber->safe_psql('texts', qq{CREATE EXTENSION leaderboard;
+CREATE TABLE later (i int PRIMARY KEY);
+CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN RAISE '%', repeat(chr(233), 200); END \$\$;
+CREATE TRIGGER refuse BEFORE INSERT ON later FOR EACH ROW EXECUTE FUNCTION refuse();
+ALTER TABLE later ENABLE ALWAYS TRIGGER refuse;
+CREATE SUBSCRIPTION texts CONNECTION '$connstr' PUBLICATION texts});
+ok($subscriber->poll_query_until('texts', q{SELECT state = 'conflict' AND reason = repeat(chr(233), 127) FROM lb_lag()}), 'a long message');
+$subscriber->safe_psql('texts', 'DROP SUBSCRIPTION texts');
+$subscriber->safe_psql('postgres', 'DROP DATABASE texts');
+$main->safe_psql('postgres', 'DROP PUBLICATION texts');
+
 # The main server is away
 $first = $lsn;
 $main->stop;
@@ -341,6 +355,23 @@ $subscriber->safe_psql('postgres', 'VACUUM gone');
 $subscriber->safe_psql('postgres', q{CREATE TABLE much AS SELECT repeat('x', 1000) AS x FROM generate_series(1, 1000)});
 ok($standby->poll_query_until('postgres', "SELECT state = 'idle' FROM pg_stat_activity WHERE pid = $pid"), 'a waiting statement does not hold up replay');
 is($waiter->query('SELECT count(*) FROM gone'), "t\n0", 'and has waited');
+
+# A query within a statement that still reads by the same snapshot holds it.
+$lsn = write_primary(q{CREATE FUNCTION waits(lsn pg_lsn) RETURNS boolean STABLE LANGUAGE plpgsql AS $$
+DECLARE
+	there boolean;
+BEGIN
+	FOR there IN SELECT lb_wait_for(lsn, NULL) LOOP
+	END LOOP;
+	RETURN there;
+END $$});
+is(wait_for($standby, $lsn, '1 min'), 't', 'a function');
+$lsn = $subscriber->safe_psql('postgres', 'SELECT pg_current_wal_insert_lsn() + 200000');
+$waiter->query_until(qr/begun/, "\\echo begun\nSELECT waits('$lsn') AS there;\n");
+$standby->poll_query_until('postgres', "SELECT state = 'active' AND wait_event_type = 'Extension' FROM pg_stat_activity WHERE pid = $pid") or die 'it does not wait';
+is($standby->safe_psql('postgres', "SELECT backend_xmin IS NOT NULL FROM pg_stat_activity WHERE pid = $pid"), 't', 'a snapshot that is needed is held');
+$subscriber->safe_psql('postgres', q{CREATE TABLE more AS SELECT repeat('x', 1000) AS x FROM generate_series(1, 1000)});
+is($waiter->query('SELECT 1'), "t\n1", 'and the function has waited');
 
 # Promoted: what was not replayed never will be.
 $waiter->query_until(qr/begun/, "\\echo begun\nSELECT lb_wait_for('FFFF/0', NULL) AS there;\n");
