@@ -196,7 +196,7 @@ sub start_game_writers
 {
 	my ($node, $players, %how) = @_;
 	my $file = "$dir/writers$players.sql";
-	my %run = (out => '');
+	my %run = (out => '', node => $node);
 
 	append_to_file($file, <<"END") unless -e $file;
 \\set a random(1, $players)
@@ -235,9 +235,14 @@ sub stop_game_writers
 	my ($run, %how) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 
-	$run->{handle}->signal('INT') unless $run->{counted} || $how{failure};
+	# Not INT, which a shell makes its background jobs ignore.
+	$run->{handle}->signal('TERM') unless $run->{counted} || $how{failure};
 	$run->{handle}->finish;
 	return if $how{failure};
+
+	# A session may be in a statement yet.
+	$run->{node}->poll_query_until('game', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'writer'})
+	  or die 'a writer goes on';
 	unlike($run->{out}, qr/ERROR|FATAL|aborted in command/, 'no write has failed') or diag($run->{out});
 	return;
 }

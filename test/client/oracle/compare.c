@@ -621,7 +621,7 @@ compare_all(void)
 
 		do
 		{
-			Look		look = {t, t, t->values ? t->values[v] : NULL, true, false};
+			Look		look = {t, t, t->values ? t->values[v] : NULL, true, false, false};
 
 			compare_board(&look);
 			look.twin = true;
