@@ -311,7 +311,7 @@ choose_expressions(Table *t, bool lists)
 		choose_groups(t);
 	else if (own && percent(40))
 	{
-		const Choice *choice = &ANY(groups);
+		const Choice *choice = &groups[rnd(LENGTH(groups) - NCOLUMNS)];
 
 		choose_column(&t->groups[0], choice);
 		t->values = choice->values;
