@@ -38,15 +38,6 @@
 /* The member of a table that has such a column, and no key of one column. */
 #define DEFAULT_MEMBER "player_id"
 
-/* The arguments of lb_create_board() that have columns. */
-static const char *const arguments[LB_NROLES] = {
-	[LB_ROLE_SCORE] = "rank_by",
-	[LB_ROLE_TIE] = "rank_by",
-	[LB_ROLE_MEMBER] = "member",
-	[LB_ROLE_BOARD] = "board_column",
-	[LB_ROLE_RANKED_IF] = "ranked_if"
-};
-
 
 /* ----------------------------------------------------------------
  *		Columns
@@ -69,7 +60,7 @@ raise_no_column(Relation rel, const LbColumn *column)
 			 errmsg("column \"%s\" of table \"%s\" does not exist",
 					column->name, RelationGetRelationName(rel)),
 			 errhint("%sThe argument \"%s\" names columns of the table%s.",
-					 lb_nearest_hint(&nearest), arguments[column->role],
+					 lb_nearest_hint(&nearest), lb_list_names[column->role],
 					 column->role == LB_ROLE_SCORE &&
 					 strcmp(column->name, "score") == 0 ?
 					 "; by default the score" : "")));
@@ -90,7 +81,7 @@ require_column(Relation rel, const LbColumn *column, Oid *type, int32 *typmod)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot rank by system column \"%s\"", name),
 				 errhint("The argument \"%s\" names columns that the table was created with.",
-						 arguments[column->role])));
+						 lb_list_names[column->role])));
 	if (LB_VIRTUAL_COLUMN(get_attgenerated(RelationGetRelid(rel), attno)))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -247,11 +238,12 @@ check_duplicates(const LbDefinition *defn)
 	{
 		for (int j = 0; j < i; j++)
 		{
-			if (arguments[defn->columns[j].role] == arguments[defn->columns[i].role] &&
+			const char *list = lb_list_names[defn->columns[i].role];
+
+			if (strcmp(lb_list_names[defn->columns[j].role], list) == 0 &&
 				strcmp(lb_recorded(&defn->columns[j]),
 					   lb_recorded(&defn->columns[i])) == 0)
-				lb_raise_twice(arguments[defn->columns[i].role],
-							   &defn->columns[i]);
+				lb_raise_twice(list, &defn->columns[i]);
 		}
 	}
 }

@@ -38,6 +38,7 @@
 #include "admin/expressions.h"
 #include "admin/triggers.h"
 #include "boards/expression.h"
+#include "boards/lists.h"
 #include "sql/spi.h"
 #include "util/compat.h"
 
@@ -125,8 +126,7 @@ analyze(const LbColumn *column, Relation rel)
 	char	   *sql = psprintf(PREFIX "%s", column->expression->text);
 	Analyzed	analyzed = {
 		.sql = sql,
-		.argument = column->role == LB_ROLE_RANKED_IF ? "ranked_if" :
-		column->role == LB_ROLE_BOARD ? "board_column" : "rank_by",
+		.argument = lb_list_names[column->role],
 		.table = RelationGetRelationName(rel)
 	};
 	ParseState *pstate = make_parsestate(NULL);

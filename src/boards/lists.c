@@ -44,6 +44,14 @@ static void *refuse(LbListError *error, const char *what, const char *hint);
 static void *refuse_expression(LbListError *error, const char *what);
 static void *syntax_error_at(LbListError *error, const char *p);
 
+const char *const lb_list_names[LB_NROLES] = {
+	[LB_ROLE_SCORE] = "rank_by",
+	[LB_ROLE_TIE] = "rank_by",
+	[LB_ROLE_MEMBER] = "member",
+	[LB_ROLE_BOARD] = "board_column",
+	[LB_ROLE_RANKED_IF] = "ranked_if"
+};
+
 /* Words that continue an expression after a column: "score IS NULL". */
 static const char *const expression_words[] = {
 	"and", "at", "between", "ilike", "in", "is", "isnull", "like", "not",
@@ -139,6 +147,7 @@ parse_list(const char *list, LbColumn *columns, int max, LbRole first,
 	const char *p = skip_space(list);
 	int			n = 0;
 
+	error->list = lb_list_names[first];
 	error->directed = false;
 	if (*p == '\0')
 		fail(error, ERRCODE_SYNTAX_ERROR,
@@ -196,7 +205,6 @@ parse_list(const char *list, LbColumn *columns, int max, LbRole first,
 int
 lb_parse_rank_by(const char *rank_by, LbColumn *columns, LbListError *error)
 {
-	error->list = "rank_by";
 	error->expressions = true;
 	return parse_list(rank_by, columns, LB_MAX_RANK_COLUMNS, LB_ROLE_SCORE,
 					  LB_ROLE_TIE, error);
@@ -205,7 +213,6 @@ lb_parse_rank_by(const char *rank_by, LbColumn *columns, LbListError *error)
 int
 lb_parse_member(const char *member, LbColumn *columns, LbListError *error)
 {
-	error->list = "member";
 	error->expressions = false;
 	return parse_list(member, columns, LB_MAX_MEMBER_COLUMNS, LB_ROLE_MEMBER,
 					  LB_ROLE_MEMBER, error);
@@ -214,7 +221,6 @@ lb_parse_member(const char *member, LbColumn *columns, LbListError *error)
 int
 lb_parse_board_column(const char *list, LbColumn *columns, LbListError *error)
 {
-	error->list = "board_column";
 	error->expressions = true;
 	return parse_list(list, columns, LB_MAX_VALUE_COLUMNS, LB_ROLE_BOARD,
 					  LB_ROLE_BOARD, error);
@@ -226,7 +232,7 @@ lb_parse_ranked_if(const char *condition, LbColumn *column, LbListError *error)
 	const char *p = skip_space(condition);
 	const char *end;
 
-	error->list = "ranked_if";
+	error->list = lb_list_names[LB_ROLE_RANKED_IF];
 	error->expressions = true;
 	memset(column, 0, sizeof(LbColumn));
 	column->role = LB_ROLE_RANKED_IF;

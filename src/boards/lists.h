@@ -63,6 +63,9 @@ extern int	lb_parse_board_column(const char *list, LbColumn *columns,
 extern int	lb_parse_ranked_if(const char *condition, LbColumn *column,
 							   LbListError *error);
 
+/* The list that columns of a role are in: an argument of lb_create_board(). */
+extern const char *const lb_list_names[LB_NROLES];
+
 /* Raise that. */
 pg_noreturn extern void lb_raise_list_error(const LbListError *error);
 
