@@ -435,7 +435,7 @@ COMMIT;" || exit 1
 			for column in "${key[@]}"; do
 				keys+="${keys:+ AND }o.$(qi "$column") = n.$(qi "$column")"
 			done
-			echo "ALTER TABLE beside_$t ADD PRIMARY KEY ($(joined "${key[@]}")); ANALYZE beside_$t;
+			echo "ALTER TABLE beside_$t ADD PRIMARY KEY ($(listed qi "${key[@]}")); ANALYZE beside_$t;
 DELETE FROM ${table[$t,name]} o WHERE NOT EXISTS (SELECT FROM beside_$t n WHERE $keys);
 DELETE FROM beside_$t n USING ${table[$t,name]} o WHERE $keys AND o.*::text = n.*::text;
 DELETE FROM ${table[$t,name]} o USING beside_$t n WHERE $keys;

@@ -210,22 +210,14 @@ has()
 	return 1
 }
 
-literals()
+# listed QUOTE WORD ...: the words as a list, each quoted by ql or qi.
+listed()
 {
-	local text='' word
+	local quote=$1 text='' word
 
+	shift
 	for word in "$@"; do
-		text+="${text:+, }$(ql "$word")"
-	done
-	printf '%s' "$text"
-}
-
-joined()
-{
-	local text='' word
-
-	for word in "$@"; do
-		text+="${text:+, }$(qi "$word")"
+		text+="${text:+, }$("$quote" "$word")"
 	done
 	printf '%s' "$text"
 }
@@ -493,7 +485,7 @@ read_board()
 	while IFS=$'\t' read -r column item; do
 		[ -z "$column" ] || use "$t" "$column" "$board" "$item"
 	done <<<"$error"
-	member=${of[$board,member]:-$(mapfile -t columns < <(printf '%s' "${table[$t,key]}"); joined "${columns[@]}")}
+	member=${of[$board,member]:-$(mapfile -t columns < <(printf '%s' "${table[$t,key]}"); listed qi "${columns[@]}")}
 	of[$board,member]=$member
 	of[$board,keys]=''
 	split "$member, ${of[$board,board_column]:-}"
@@ -511,10 +503,10 @@ read_board()
 			AND indpred IS NULL AND indexprs IS NULL
 			AND (SELECT array_agg(attname::text) FROM pg_attribute
 				WHERE attrelid = $t AND attnum = ANY ((indkey::int2[])[0:indnkeyatts - 1]))
-			<@ ARRAY[$(literals "${columns[@]}")])"; then
-		problem "board $board: no unique index of its table is on $(joined "${columns[@]}"), its members"
+			<@ ARRAY[$(listed ql "${columns[@]}")])"; then
+		problem "board $board: no unique index of its table is on $(listed qi "${columns[@]}"), its members"
 	elif [ -n "$(comm -23 <(printf '%s' "${table[$t,key]}" | sort) <(printf '%s' "${of[$board,keys]}" | sort))" ]; then
-		table[$t,unique]+="$(joined "${columns[@]}")"$'\n'
+		table[$t,unique]+="$(listed qi "${columns[@]}")"$'\n'
 	fi
 }
 
@@ -532,12 +524,12 @@ finish_table()
 		text+="${text:+,}"$'\n\t'"$(qi "$column") ${table[$t,type,$column]}"
 	done <<<"${table[$t,all]}"
 	mapfile -t key < <(printf '%s' "${table[$t,key]}")
-	text+=$',\n\t'"PRIMARY KEY ($(joined "${key[@]}"))"
+	text+=$',\n\t'"PRIMARY KEY ($(listed qi "${key[@]}"))"
 	while read -r unique; do
 		[ -z "$unique" ] || text+=$',\n\t'"UNIQUE ($unique)"
 	done < <(printf '%s' "${table[$t,unique]}" | sort -u)
 	mapfile -t used < <(printf '%s' "${table[$t,columns]}")
-	table[$t,list]=$(joined "${used[@]}")
+	table[$t,list]=$(listed qi "${used[@]}")
 	table[$t,create]="CREATE TABLE ${table[$t,name]} ($text) WITH (fillfactor = 90);
 COMMENT ON TABLE ${table[$t,name]} IS $(ql "$mark");"
 	for column in "${used[@]}"; do
@@ -599,7 +591,7 @@ finish_board()
 	done
 	[ "$method" = row_number ] || order=$first
 	of[$board,view]=${of[$board,view]:-ranked_$board}
-	text="SELECT $(joined "${shown[@]}")${score:+, $score},
+	text="SELECT $(listed qi "${shown[@]}")${score:+, $score},
 	$method() OVER (${partition:+PARTITION BY $partition }ORDER BY $order) AS $(qi "$rank"),
 	count(*) OVER (${partition:+PARTITION BY $partition}) AS $(qi "$total")
 FROM ${table[$t,name]}
