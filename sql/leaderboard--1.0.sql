@@ -2100,14 +2100,15 @@ CREATE FUNCTION @extschema@.lb_create_leaderboard(
 	windows text[] DEFAULT '{daily,weekly}',
 	player_type text DEFAULT 'bigint',
 	distributed boolean DEFAULT false,
-	shard_count integer DEFAULT NULL)
+	shard_count integer DEFAULT NULL,
+	if_not_exists boolean DEFAULT false)
 RETURNS void
 AS 'MODULE_PATHNAME', 'lb_create_leaderboard'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
-COMMENT ON FUNCTION @extschema@.lb_create_leaderboard(text, text, text, text[], text, boolean, integer) IS
+COMMENT ON FUNCTION @extschema@.lb_create_leaderboard(text, text, text, text[], text, boolean, integer, boolean) IS
 'creates a leaderboard with tables, boards and windows of its own; Citus distributes the tables to shards if distributed';
-REVOKE ALL ON FUNCTION @extschema@.lb_create_leaderboard(text, text, text, text[], text, boolean, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION @extschema@.lb_create_leaderboard(text, text, text, text[], text, boolean, integer) TO pg_database_owner;
+REVOKE ALL ON FUNCTION @extschema@.lb_create_leaderboard(text, text, text, text[], text, boolean, integer, boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_create_leaderboard(text, text, text, text[], text, boolean, integer, boolean) TO pg_database_owner;
 
 CREATE FUNCTION @extschema@.lb_drop_leaderboard(
 	leaderboard text)

@@ -47,7 +47,10 @@ SELECT lb_rank(1, 'kills/:7');
 
 -- Names that clash.
 SELECT lb_create_leaderboard('kills');
+SELECT lb_create_leaderboard('kills', 'set', if_not_exists => true);
+SELECT lb_create_leaderboard('kills', if_not_exists => NULL);
 SELECT lb_create_leaderboard('global');
+SELECT lb_create_leaderboard('global', if_not_exists => true);
 SELECT lb_create_leaderboard('daily');
 SELECT lb_create_leaderboard('daily-1');
 SELECT lb_create_leaderboard('');

@@ -393,7 +393,9 @@ enum
 	ARG_DIRECTION,
 	ARG_WINDOWS,
 	ARG_PLAYER_ID,
-	ARG_DISTRIBUTED
+	ARG_DISTRIBUTED,
+	ARG_SHARD_COUNT,
+	ARG_IF_NOT_EXISTS
 };
 
 /* Raise 42602 or 42622 unless a name can be a leaderboard's. */
@@ -416,21 +418,30 @@ check_leaderboard_name(const char *name)
 /*
  * Keep other sessions from recording boards and windows whose names begin with
  * this one, to the end of the transaction, and raise 42710 if there are any.
+ * If there is the leaderboard and that is no error, say so and return false.
  */
-static void
-lock_leaderboard_name(const char *name)
+static bool
+lock_leaderboard_name(const char *name, bool if_not_exists)
 {
 	lb_window_lock_name(name);
 	LockRelationOid(lb_own_table("lb_window"), ShareRowExclusiveLock);
 	LockRelationOid(lb_require_catalog()->lb_board, ShareRowExclusiveLock);
 	if (lb_leaderboard_find(name, strlen(name)) != NULL)
-		ereport(ERROR,
+	{
+		if (!if_not_exists || strcmp(name, LB_GLOBAL) == 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_DUPLICATE_OBJECT),
+					 errmsg("leaderboard \"%s\" already exists", name),
+					 strcmp(name, LB_GLOBAL) == 0 ?
+					 errhint("lb_create_tables() makes its tables.") :
+					 errhint("Use another name, or lb_drop_leaderboard() first; to leave it as it is, if_not_exists => true.")));
+		ereport(NOTICE,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
-				 errmsg("leaderboard \"%s\" already exists", name),
-				 strcmp(name, LB_GLOBAL) == 0 ?
-				 errhint("lb_create_tables() makes its tables.") :
-				 errhint("Use another name, or lb_drop_leaderboard() first.")));
+				 errmsg("leaderboard \"%s\" already exists, skipping", name)));
+		return false;
+	}
 	lb_check_slash_names(name);
+	return true;
 }
 
 /* How rows are ranked, by an argument; raises 22023. */
@@ -536,7 +547,10 @@ lb_create_leaderboard(PG_FUNCTION_ARGS)
 	rank_by = rank_by_direction(text_to_cstring(PG_GETARG_TEXT_PP(ARG_DIRECTION)));
 	find_key_type(text_to_cstring(PG_GETARG_TEXT_PP(ARG_PLAYER_ID)), &key);
 	distribution_argument(fcinfo, ARG_DISTRIBUTED, &distribution);
-	lock_leaderboard_name(name);
+	if (PG_ARGISNULL(ARG_IF_NOT_EXISTS))
+		lb_null_argument("if_not_exists");
+	if (!lock_leaderboard_name(name, PG_GETARG_BOOL(ARG_IF_NOT_EXISTS)))
+		PG_RETURN_VOID();
 
 	SPI_connect();
 	(void) lb_own_exec(&plan, "INSERT INTO @.lb_leaderboard (name, op) VALUES ($1, $2)",
