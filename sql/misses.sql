@@ -187,6 +187,8 @@ SELECT lb_wait_ready();
 SELECT lbt.miss('SELECT count(*) FROM player WHERE points > 5');
 SELECT lbt.miss('SELECT count(*) FROM player WHERE points > 5 AND guild = 7');
 SELECT lbt.miss('SELECT (SELECT count(*) FROM player q WHERE q.points > p.points), (SELECT count(*) FROM player q WHERE q.guild > p.guild) FROM player p WHERE id = 3');
+-- A parameter that the outer query sets cannot be shown.
+SELECT lbt.miss('SELECT (SELECT count(*) FROM player q WHERE q.guild > p.guild) FROM player p WHERE id = 3');
 SELECT lbt.miss('SELECT count(*) FROM player p, score s WHERE p.points > 5 AND s.points = p.points');
 SELECT lb_drop_board('again'), lb_drop_board('levels');
 

@@ -370,7 +370,8 @@ lb_note_miss_of_all(PlannerInfo *root, Index relid, LbMiss miss)
 
 /*
  * Whether an expression has something else than columns of a table, which
- * cannot be shown, or not in all versions.
+ * cannot be shown, or not in all versions: from 17 on, deparsing an executor's
+ * parameter looks for the plan that computes it.
  */
 static bool
 has_others(Node *node, void *context)
@@ -384,6 +385,8 @@ has_others(Node *node, void *context)
 		case T_Var:
 			return ((Var *) node)->varno != (int) *relid ||
 				((Var *) node)->varlevelsup != 0;
+		case T_Param:
+			return ((Param *) node)->paramkind == PARAM_EXEC;
 		case T_Query:
 		case T_SubLink:
 		case T_SubPlan:
