@@ -410,6 +410,13 @@ typedef enum Altered
 	ALTERED_COLUMN				/* the column has another name or type */
 } Altered;
 
+/*
+ * The ALTER TABLE that runs does nothing but set and drop NOT NULL.  From
+ * version 18 on that is a constraint, and when the hook is called the caches
+ * have the column as the command has made it.
+ */
+static bool only_not_null = false;
+
 static Altered
 what_is_altered(Oid relid, AttrNumber attno)
 {
@@ -658,6 +665,8 @@ relation_altered(Oid relid, AttrNumber attno)
 	if (cat == NULL || relid < FirstNormalObjectId)
 		return;
 	altered = what_is_altered(relid, attno);
+	if (altered == ALTERED_ROWS && attno != 0 && only_not_null)
+		altered = ALTERED_FLAGS;
 	if (altered == ALTERED_COLUMN && cat->version_ok)
 		column_redefined(relid, attno);
 	else if (altered != ALTERED_FLAGS)
@@ -816,6 +825,21 @@ alter_table_begins(AlterTableStmt *stmt)
 	}
 }
 
+static bool
+is_only_not_null(AlterTableStmt *stmt)
+{
+	ListCell   *lc;
+
+	foreach(lc, stmt->cmds)
+	{
+		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, lc);
+
+		if (cmd->subtype != AT_SetNotNull && cmd->subtype != AT_DropNotNull)
+			return false;
+	}
+	return true;
+}
+
 static void
 process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 				ProcessUtilityContext context, ParamListInfo params,
@@ -823,15 +847,26 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 				QueryCompletion *qc)
 {
 	LbDdlOp    *ops = lb_ddl_ops;
+	bool		outer = only_not_null;
 
 	if (lb_shared != NULL && IsA(pstmt->utilityStmt, AlterTableStmt))
 		alter_table_begins((AlterTableStmt *) pstmt->utilityStmt);
-	if (prev_process_utility)
-		prev_process_utility(pstmt, queryString, readOnlyTree, context, params,
-							 queryEnv, dest, qc);
-	else
-		standard_ProcessUtility(pstmt, queryString, readOnlyTree, context,
-								params, queryEnv, dest, qc);
+	only_not_null = IsA(pstmt->utilityStmt, AlterTableStmt) &&
+		is_only_not_null((AlterTableStmt *) pstmt->utilityStmt);
+	PG_TRY();
+	{
+		if (prev_process_utility)
+			prev_process_utility(pstmt, queryString, readOnlyTree, context,
+								 params, queryEnv, dest, qc);
+		else
+			standard_ProcessUtility(pstmt, queryString, readOnlyTree, context,
+									params, queryEnv, dest, qc);
+	}
+	PG_FINALLY();
+	{
+		only_not_null = outer;
+	}
+	PG_END_TRY();
 
 	/* The statement has added operations. */
 	if (lb_ddl_ops != ops)
