@@ -67,7 +67,7 @@ SELECT query, lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
 	'SELECT score + 0 AS s, tie + 0 AS t, count(*) FROM player GROUP BY score, tie ORDER BY score DESC, tie',
 	'SELECT id, rank() OVER (ORDER BY score), dense_rank() OVER (ORDER BY score, tie DESC), lag(id) OVER (ORDER BY score, tie DESC, id DESC) FROM player',
 	'SELECT id, count(*) OVER (ORDER BY score RANGE BETWEEN 0.5 PRECEDING AND CURRENT ROW) FROM player',
-	'SELECT points FROM country_player WHERE country = ''FR'' AND id < 20 UNION SELECT points FROM country_player WHERE country = ''JP'' AND points < 7 ORDER BY 1',
+	'SELECT points + 0 AS p FROM country_player WHERE country = ''FR'' AND id < 20 UNION SELECT points + 0 FROM country_player WHERE country = ''JP'' AND points < 7 ORDER BY 1',
 	'SELECT z.id, l.* FROM prize z, LATERAL (SELECT DISTINCT ON (score) p.id AS p FROM player p WHERE p.score >= z.at AND guild <> 2 ORDER BY score, tie DESC, p.id DESC LIMIT 3) l'
 ]) query;
 

@@ -32,7 +32,7 @@ FROM unnest(ARRAY[
 	'SELECT count(*) > 0 AS found FROM (SELECT 1 FROM player WHERE score > 998 LIMIT 1) s',
 	'SELECT count(*) > 0 AS found FROM (SELECT 1 FROM player WHERE score > 999 LIMIT 1) s',
 	'SELECT count(*), count(1), count(one), count(id) FROM (SELECT id, 1 AS one FROM player WHERE score < 3 LIMIT 5) s HAVING count(*) > 4',
-	'SELECT count(score) FROM (SELECT score FROM player LIMIT 5) s',
+	'SELECT count(score) FROM (SELECT score FROM player LIMIT 50) s',
 	'SELECT count(*) FROM (SELECT 1 FROM player WHERE score > 1 / (SELECT 0) LIMIT 0) s',
 	'SELECT count(*) FROM (SELECT 1 FROM player WHERE score > 1 / (SELECT 0) LIMIT 1) s',
 	'SELECT count(*) FROM (SELECT 1 FROM club WHERE country = ''FR'' AND points >= 500 ORDER BY points LIMIT 100) s',

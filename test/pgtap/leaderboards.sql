@@ -14,7 +14,7 @@ SELECT columns_are('kills_scores', ARRAY['player_id', 'score', 'updated_at', 'ra
 SELECT col_is_pk('kills_score_windows', ARRAY['player_id', 'window_key'], 'the key of windows');
 SELECT set_eq($$SELECT name FROM lb_window WHERE name LIKE '%/%'$$, ARRAY['kills/daily', 'kills/weekly', 'lap/daily'],
 	'windows of leaderboards');
-SELECT function_privs_are('lb_create_leaderboard', ARRAY['text', 'text', 'text', 'text[]', 'text', 'boolean', 'integer'], 'public', ARRAY[]::text[],
+SELECT function_privs_are('lb_create_leaderboard', ARRAY['text', 'text', 'text', 'text[]', 'text', 'boolean', 'integer', 'boolean'], 'public', ARRAY[]::text[],
 	'not every role may take a name');
 SELECT function_privs_are('lb_submit_match', ARRAY['bigint', 'jsonb', 'text', 'timestamptz'], 'public', ARRAY['EXECUTE'],
 	'every role may submit, and needs the rights on the tables');

@@ -168,7 +168,7 @@ ALTER TABLE lbt_generated ADD v bigint GENERATED ALWAYS AS (won) VIRTUAL,
 SELECT pg_temp.error_is(format(
 	'SELECT lb_create_board(''lbt_v'', ''lbt_generated'', %s)', argument),
 	'0A000', 'virtual', argument, true)
-FROM (VALUES ('rank_by => ''v'''), ('board_column => ''t'''),
+FROM (VALUES ('rank_by => ''v DESC'''), ('board_column => ''t'''),
 	('ranked_if => ''b''')) x (argument);
 ALTER TABLE lbt_generated DROP score,
 	ADD score bigint GENERATED ALWAYS AS (won * 3) VIRTUAL;
