@@ -28,6 +28,7 @@
 #include "reads/functions.h"
 #include "submit/submit.h"
 #include "util/pause.h"
+#include "util/planted.h"
 #include "watch/notify.h"
 #include "windows/maintain.h"
 #include "workers/launcher.h"
@@ -63,6 +64,7 @@ _PG_init(void)
 	}
 
 	lb_pause_init();
+	lb_planted_init();
 	lb_shared_init();
 	lb_counters_init();
 	lb_ledger_init();

@@ -364,7 +364,7 @@ create_shared(const LbDefinition *defn)
 	 * what it publishes from now on is of transactions that this range has,
 	 * or of later ones.
 	 */
-	if (RecoveryInProgress() && LB_PLANT_BUG != 17)
+	if (RecoveryInProgress() && !LB_PLANTED(17))
 		lb_note_all_unknown(&shared->unknown, lb_next_xid());
 	pg_write_barrier();
 	shared->generation = lb_shared->next_generation++;

@@ -187,10 +187,7 @@ lb_is_negative_zero(const LbColumn *column, Datum value)
 		return false;
 	number = column->type->oid == FLOAT8OID ? DatumGetFloat8(value) :
 		DatumGetFloat4(value);
-#if LB_PLANT_BUG == 6
-	return false;
-#endif
-	return number == 0 && signbit(number);
+	return number == 0 && signbit(number) && !LB_PLANTED(6);
 }
 
 
@@ -280,9 +277,8 @@ lb_encode_numeric(const LbColumn *column, Datum value, int64 *words)
 	for (int i = 0; i < n.ndigits; i++)
 		word = word * 10000 + n.digits[i];
 	exponent = (n.weight - n.ndigits + 1) * 4 + column->scale;
-#if LB_PLANT_BUG == 5
-	exponent = Min(exponent, 0);
-#endif
+	if (LB_PLANTED(5))
+		exponent = Min(exponent, 0);
 	if (word != 0)
 	{
 		for (; exponent > 0 && word < NUMERIC_WORD_END; exponent--)
@@ -324,10 +320,7 @@ lb_decode_numeric(const LbColumn *column, const int64 *words)
 static inline uint64
 flip_sign(uint64 bits)
 {
-#if LB_PLANT_BUG == 4
-	return bits;
-#endif
-	return bits ^ (UINT64CONST(1) << 63);
+	return LB_PLANTED(4) ? bits : bits ^ (UINT64CONST(1) << 63);
 }
 
 int
@@ -366,10 +359,7 @@ lb_encode_text(const LbColumn *column, Datum value, int64 *words)
 	t = DatumGetTextPP(value);
 	len = VARSIZE_ANY_EXHDR(t);
 	n = len / sizeof(int64) + 1;
-	words[n - 1] = 0;
-#if LB_PLANT_BUG == 7
-	words[n - 1] = 1;
-#endif
+	words[n - 1] = LB_PLANTED(7) ? 1 : 0;
 	memcpy(words, VARDATA_ANY(t), len);
 	for (int i = 0; i < n; i++)
 		words[i] = (int64) flip_sign(pg_ntoh64((uint64) words[i]));

@@ -412,8 +412,7 @@ lb_own_off_board(const LbTarget *target, CommandId curcid, bool *truncated,
 	/* A read under a lock must not take long. */
 	if (board->noff_board > LB_OWN_BATCH)
 		return false;
-#if LB_PLANT_BUG != 11
-	*rows = off_board(board, curcid);
-#endif
+	if (!LB_PLANTED(11))
+		*rows = off_board(board, curcid);
 	return true;
 }

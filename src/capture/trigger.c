@@ -304,9 +304,8 @@ capture_row(LbDefinition *defn, TriggerData *trigger)
 	}
 	same_board = old.state == new.state && old.state != LB_NOT_RANKED &&
 		lb_value_equal(&old.value, &new.value);
-#if LB_PLANT_BUG == 14
-	same_board |= old.state == LB_OFF_BOARD && new.state == LB_OFF_BOARD;
-#endif
+	if (LB_PLANTED(14))
+		same_board |= old.state == LB_OFF_BOARD && new.state == LB_OFF_BOARD;
 	if (same_board && (old.state == LB_OFF_BOARD ||
 					   lb_key_cmp(shape, old.key, new.key) == 0))
 		return;

@@ -82,9 +82,8 @@ lb_unseen_note(HeapTuple old)
 		return;
 	if (IsolationUsesXactSnapshot() || TransactionIdIsCurrentTransactionId(xid))
 		return;
-#if LB_PLANT_BUG == 15
-	return;
-#endif
+	if (LB_PLANTED(15))
+		return;
 	command = HeapTupleHeaderGetCmax(old->t_data);
 	first_command = nxids > 0 ? Min(first_command, command) : command;
 	add_xid(xid);

@@ -630,11 +630,9 @@ cut_off_changes(LbXactBoard *board, uint64 seq)
 	}
 	if (board->overlay != NULL && board->overlay_seq >= seq)
 		board->overlay = NULL;
-#if LB_PLANT_BUG != 12
-	while (board->noff_board > 0 &&
+	while (board->noff_board > 0 && !LB_PLANTED(12) &&
 		   board->off_board[board->noff_board - 1].seq >= seq)
 		board->noff_board--;
-#endif
 }
 
 uint64

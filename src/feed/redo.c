@@ -336,10 +336,8 @@ redo_board(LbFeedReader *reader, const LbFeedHeader *header,
 		lose_board(shared, generation, xid);
 		return skip_entries(reader);
 	}
-#if LB_PLANT_BUG != 19
-	if (board->flags & LB_FEED_NEGATIVE_ZERO)
+	if ((board->flags & LB_FEED_NEGATIVE_ZERO) && !LB_PLANTED(19))
 		shared->negative_zero = true;
-#endif
 	net.shared = shared;
 	net.generation = generation;
 	net.hash = shared->family ? lb_value_hash(&value) : 0;
@@ -647,18 +645,18 @@ redo_xact(XLogReaderState *record)
 	uint8		info = XLogRecGetInfo(record) & XLOG_XACT_OPMASK;
 	bool		follow = standbyState != STANDBY_DISABLED;
 
-#if LB_PLANT_BUG == 18
-	xact_redo(record);
-	lb_pause("redo");
-#endif
+	if (LB_PLANTED(18))
+	{
+		xact_redo(record);
+		lb_pause("redo");
+	}
 
 	/* Before its rows are visible. */
 	if (follow && (info == XLOG_XACT_COMMIT || info == XLOG_XACT_PREPARE ||
 				   info == XLOG_XACT_COMMIT_PREPARED))
 		on_event(LB_XACT_ENDS, 0);
-#if LB_PLANT_BUG != 18
-	xact_redo(record);
-#endif
+	if (!LB_PLANTED(18))
+		xact_redo(record);
 	if (follow && lb_inflight_number() > 0)
 		transaction_redone(record, info);
 }

@@ -14,7 +14,6 @@
 
 #include "boards/state.h"
 #include "ledger/batch.h"
-#include "util/planted.h"
 
 /*
  * 0 leaves the prefetching of batches out, to measure its gain: see
@@ -49,8 +48,7 @@ lb_live_board_apply(LbSharedBoard *shared, LbLiveBoard *board,
 	else if (result != LB_OK)
 	{
 		/* Only after a transaction whose changes are unknown, or by a bug. */
-		Assert(LB_PLANT_BUG != 0 ||
-			   pg_atomic_read_u32(&shared->nunknown) > 0 ||
+		Assert(pg_atomic_read_u32(&shared->nunknown) > 0 ||
 			   !lb_is_ready(shared));
 		lb_take_offline(shared, shared->generation,
 						"the index did not hold what a change was to replace",

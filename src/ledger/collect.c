@@ -73,15 +73,13 @@ add_publication(const LbPublication *pub, bool undo, LbChangesRoom *need,
 	while ((entry = lb_entry_scan_next(&scan)) != NULL)
 	{
 		lb_add_change(changes, entry, scan.stride, undo);
-#if LB_PLANT_BUG == 20
-		if (undo && changes->shape.counts)
+		if (LB_PLANTED(20) && undo && changes->shape.counts)
 		{
 			int64	   *change = lb_change_at(changes, changes->n - 1);
 
 			change[0] = (change[0] & (LB_HAS_OLD | LB_HAS_NEW)) |
 				INT64CONST(1) << LB_ROWS_SHIFT;
 		}
-#endif
 	}
 }
 
@@ -120,9 +118,8 @@ collect_pending(const LbLiveBoard *board, const LbCollectArgs *args)
 		}
 		if (outcome == LB_NOT_COMMITTED)
 			continue;
-#if LB_PLANT_BUG == 3
-		continue;
-#endif
+		if (LB_PLANTED(3))
+			continue;
 		if (pub->owner_entries != NULL)
 			return LB_COLLECT_WAIT;
 		add_publication(pub, false, args->room, args->changes);
@@ -180,10 +177,9 @@ collect_history(const LbLiveBoard *board, const LbCollectArgs *args,
 		/* Seen and in the index, or neither. */
 		if (ended == applied)
 			continue;
-#if LB_PLANT_BUG == 1
-		if (applied && pub->node.next != &board->history.head)
+		if (LB_PLANTED(1) && applied &&
+			pub->node.next != &board->history.head)
 			continue;
-#endif
 		add_publication(pub, applied, need, changes);
 		*args->pending |= !applied;
 	}

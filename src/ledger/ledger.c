@@ -354,10 +354,11 @@ settle_predecessors(Publish *p, LbRef *ref, Obstacle *obstacle)
 		if (board == NULL)
 			return NULL;
 		pub = find_predecessor(p, board, &outcome, obstacle);
-#if LB_PLANT_BUG == 2
-		pub = NULL;
-		*obstacle = NO_OBSTACLE;
-#endif
+		if (LB_PLANTED(2))
+		{
+			pub = NULL;
+			*obstacle = NO_OBSTACLE;
+		}
 		if (pub == NULL)
 			return *obstacle == NO_OBSTACLE ? board : NULL;
 		if (outcome == LB_OUTCOME_UNKNOWN)

@@ -41,10 +41,8 @@ lb_settle_off_board(LbSharedBoard *shared, LbStripe *stripe,
 {
 	if (likely(pub->off_board == 0))
 		return;
-#if LB_PLANT_BUG == 13
-	if (pub->prepared)
+	if (LB_PLANTED(13) && pub->prepared)
 		return;
-#endif
 
 	board->off_board_xid = lb_next_xid();
 

@@ -77,10 +77,11 @@ lb_snapshot_init(LbSnapshot *s, Snapshot snapshot)
 	s->snapshot = snapshot;
 	s->xip = recovery ? snapshot->subxip : snapshot->xip;
 	s->nxip = recovery ? (uint32) snapshot->subxcnt : snapshot->xcnt;
-#if LB_PLANT_BUG == 16
-	s->xip = snapshot->xip;
-	s->nxip = snapshot->xcnt;
-#endif
+	if (LB_PLANTED(16))
+	{
+		s->xip = snapshot->xip;
+		s->nxip = snapshot->xcnt;
+	}
 	s->xmin = lb_full_xid(snapshot->xmin, next);
 	s->xmax = lb_full_xid(snapshot->xmax, next);
 	s->serial = ++serials;

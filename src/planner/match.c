@@ -159,10 +159,9 @@ lb_planned_defn(const List *board)
 						  list_nth_int(board, PLAN_ID));
 		if (defn == NULL)
 			return NULL;
-#if LB_PLANT_BUG != 10
-		if (defn->fingerprint != (uint32) list_nth_int(board, PLAN_FINGERPRINT))
+		if (!LB_PLANTED(10) &&
+			defn->fingerprint != (uint32) list_nth_int(board, PLAN_FINGERPRINT))
 			return NULL;
-#endif
 		if (!lb_resolve_parts(defn, false))
 			return NULL;
 	} while (!lb_defns_valid() || !defn->resolved);

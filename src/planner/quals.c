@@ -573,10 +573,9 @@ lb_quals_imply_board(const LbSource *source, LbDefinition *defn,
 {
 	for (int i = 0; i < lb_nkey_columns(defn); i++)
 	{
-#if LB_PLANT_BUG != 8
-		if (may_be_null(source, defn, i, quals) && !(score_null && i == 0))
+		if (!LB_PLANTED(8) &&
+			may_be_null(source, defn, i, quals) && !(score_null && i == 0))
 			quals->complete = true;
-#endif
 	}
 	if (defn->has_ranked_if && quals->ranked_if == NULL)
 		quals->complete = true;

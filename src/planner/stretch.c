@@ -132,7 +132,7 @@ find_places(const LbAccess *access, const LbStretch *stretch, Places *places)
 		if (stretch->ties > 0)
 			places->end = Min(high, find_tie(access, stretch->ties,
 											 places->end - 1, true) +
-							  (LB_PLANT_BUG == 9 ? 1 : 0));
+							  (LB_PLANTED(9) ? 1 : 0));
 	}
 }
 

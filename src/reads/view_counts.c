@@ -179,14 +179,14 @@ lb_counts_key_at(const LbView *view, uint64 place, int64 *key)
 	int64		corrected;
 	LbCursor	cursor;
 
-	if (view->sums != NULL && LB_PLANT_BUG != 22)
+	if (view->sums != NULL && !LB_PLANTED(22))
 	{
 		sought.index = &view->sums->added;
 		search(&sought, sought.index->members, key, &any);
 		sought.index = &view->sums->removed;
 		search(&sought, sought.index->members, key, &any);
 	}
-	else if (view->overlay != NULL && LB_PLANT_BUG != 22)
+	else if (view->overlay != NULL && !LB_PLANTED(22))
 		search(&sought, view->overlay->nentries, key, &any);
 
 	/*

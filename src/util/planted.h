@@ -3,7 +3,8 @@
  * planted.h
  *	  Bugs that a test plants, to see that the random client finds them.
  *
- * LB_PLANT_BUG is the number of the bug in a test-only build:
+ * A server of a test-only build has the bug whose number leaderboard.plant_bug
+ * says:
  *
  *	1	a read undoes only the newest publication of those that have settled
  *		after its snapshot
@@ -36,8 +37,20 @@
 #ifndef LB_PLANTED_H
 #define LB_PLANTED_H
 
-#ifndef LB_PLANT_BUG
-#define LB_PLANT_BUG 0
-#endif
+#ifdef LB_PLANT_BUGS
+
+extern int	lb_planted;
+
+#define LB_PLANTED(bug) (lb_planted == (bug))
+
+/* Define the setting, once per process. */
+extern void lb_planted_init(void);
+
+#else
+
+#define LB_PLANTED(bug) false
+#define lb_planted_init() ((void) 0)
+
+#endif							/* LB_PLANT_BUGS */
 
 #endif							/* LB_PLANTED_H */

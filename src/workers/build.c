@@ -465,10 +465,8 @@ try_build(LbBuild *build, LbDefinition *defn)
 		return result;
 
 	/* The commit has plans made again that had to do without the index. */
-#if LB_PLANT_BUG != 10
-	if (!standby)
+	if (!standby && !LB_PLANTED(10))
 		CacheInvalidateRelcacheByRelid(defn->source);
-#endif
 	result = lb_install(build);
 	if (standby && result == LB_BUILD_DONE)
 		invalidate_plans(defn->source);

@@ -192,11 +192,9 @@ static LbResult
 add_key(LbBulk *bulk, const int64 *key, uint64 *work)
 {
 	count_work(work, 1);
-#if LB_PLANT_BUG == 21
-	if (bulk->index->shape.counts && bulk->height > 0 &&
+	if (LB_PLANTED(21) && bulk->index->shape.counts && bulk->height > 0 &&
 		lb_words_cmp(bulk->last, key, bulk->index->shape.width) == 0)
 		return LB_OK;
-#endif
 	return lb_bulk_add(bulk, key);
 }
 

@@ -203,12 +203,12 @@ is_deeply(\@missing, [], 'docs/reference.md has every column of every table');
 is_deeply([ sort map { /^\| \[`(\w+)`\].*\| all[^|]*\|$/ ? $1 : () } split /\n/, $reference ],
 	[ sort @readable ], 'docs/reference.md says which tables all roles may read');
 
-# Settings, as the library defines them, but for that of builds with pause points.
+# Settings, as the library defines them, but for those of builds for tests.
 my %units = (GUC_UNIT_S => 's', GUC_UNIT_MS => 'ms', GUC_UNIT_KB => 'kB');
 my %contexts = (PGC_SUSET => 'superuser', PGC_SIGHUP => 'reload', PGC_USERSET => 'any time', PGC_POSTMASTER => 'server start');
 my %sizes = (s => [ [ 86400, 'd' ], [ 60, 'min' ], [ 1, 's' ] ], ms => [ [ 1000, 's' ], [ 1, 'ms' ] ], kB => [ [ 1024, 'MB' ], [ 1, 'kB' ] ]);
 my %settings;
-for my $source (map { slurp_file($_) } grep { !m{/pause\.c$} } glob("$tree/src/*.c $tree/src/*/*.c"))
+for my $source (map { slurp_file($_) } grep { !m{/(?:pause|planted)\.c$} } glob("$tree/src/*.c $tree/src/*/*.c"))
 {
 	while ($source =~ /DefineCustom(\w+)Variable\("(leaderboard\.\w+)",(.*?)\n\s+\w+, \w+, \w+\);/msg)
 	{

@@ -4,8 +4,8 @@
  *	  Random transactions on several connections, compared with SQL.
  *
  *	oracle [-d conninfo] [-c connections] [-t seconds] [-n transactions]
- *		   [-s seed] [-m members] [-i percent] [-P percent] [-S] [-x] [-k] [-l]
- *		   [-p] [-L] [-T] [-X command]
+ *		   [-s seed] [-m members] [-i percent] [-P percent] [-S [-r replays]]
+ *		   [-x] [-k] [-l] [-p] [-L] [-T] [-X command]
  *		   [-R conninfo [-I percent] [-F] [-K command]]
  *
  * The extension, the tables of test/lib/oracle.sql and the functions of plans.sql must
@@ -62,7 +62,8 @@
  * while others go on.  So a run, or parts of it, can be repeated.  The client
  * remembers the steps.  After a difference it leaves out the steps that the
  * difference does not need, and prints the rest.  It makes the tables anew every
- * few hundred steps, so there is not much to leave out.  -n counts steps here.
+ * few hundred steps, so there is not much to leave out.  Of -r (600) attempts to leave
+ * some out it takes those that fail as well.  -n counts steps here.
  *
  * With -x the client terminates backends now and then.  With -k it kills them,
  * or the extension's launcher, and the server with them; it must run as the
@@ -123,6 +124,7 @@ bool		locked = false;
 bool		can_prepare = false;
 bool		partitioned = false;
 bool		scheduled = false;
+int			most_replays = 600; /* of a history that is made shorter */
 bool		terminates = false;
 bool		kills = false;
 bool		long_texts = false;
@@ -153,8 +155,8 @@ usage(void)
 	fprintf(stderr, "usage: oracle [-d conninfo] [-c connections]"
 			" [-t seconds] [-n transactions]\n"
 			"              [-s seed] [-m members] [-i percent] [-P percent]"
-			" [-S] [-x] [-k] [-l]\n"
-			"              [-p] [-L] [-T] [-X command]"
+			" [-S [-r replays]] [-x] [-k]\n"
+			"              [-l] [-p] [-L] [-T] [-X command]"
 			" [-R conninfo [-I percent] [-F] [-K command]]\n");
 	exit(2);
 }
@@ -166,7 +168,7 @@ main(int argc, char **argv)
 	int			opt;
 
 	seed = (uint64_t) time(NULL) ^ ((uint64_t) getpid() << 20);
-	while ((opt = getopt(argc, argv, "d:c:Fi:I:kK:lLt:n:P:R:s:STm:pxX:")) != -1)
+	while ((opt = getopt(argc, argv, "d:c:Fi:I:kK:lLt:n:P:r:R:s:STm:pxX:")) != -1)
 	{
 		switch (opt)
 		{
@@ -207,6 +209,9 @@ main(int argc, char **argv)
 				break;
 			case 'P':
 				plan_share = atoi(optarg);
+				break;
+			case 'r':
+				most_replays = atoi(optarg);
 				break;
 			case 'R':
 				standby_conninfo = optarg;

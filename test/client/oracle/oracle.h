@@ -26,6 +26,7 @@ extern int	members;
 extern bool locked;
 extern bool partitioned;
 extern bool scheduled;
+extern int	most_replays;
 extern bool terminates;
 extern bool kills;
 extern bool long_texts;			/* now and then one that no key has room for */

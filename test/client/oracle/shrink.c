@@ -13,7 +13,6 @@
 #include "schedule.h"
 
 #define MAX_FIRST_REPLAYS 20
-#define MAX_REPLAYS 600
 #define MAX_SHRINK_SECONDS 120
 
 static char *replay_message;	/* what the last replay has found */
@@ -197,13 +196,14 @@ typedef struct Shrink
 	Step	  **tried;
 	Step	  **done;
 	int			replays;
+	int			most_replays;
 	double		end;
 } Shrink;
 
 static bool
 shrink_is_over(const Shrink *shrink)
 {
-	return shrink->replays >= MAX_REPLAYS || now() > shrink->end;
+	return shrink->replays >= shrink->most_replays || now() > shrink->end;
 }
 
 /* If the first n steps in tried fail as well, they are what is left. */
@@ -322,6 +322,7 @@ shrink_and_report(const char *message)
 		out_of_memory();
 	for (int i = 0; i < nall; i++)
 		shrink.steps[shrink.n++] = shrink.tried[i] = &history[i];
+	shrink.most_replays = MAX_FIRST_REPLAYS;
 	shrink.end = now() + MAX_SHRINK_SECONDS;
 	fflush(stdout);
 
@@ -331,8 +332,7 @@ shrink_and_report(const char *message)
 	 */
 	if (failure_kind[0] != '\0' && strcmp(failure_kind, "stuck") != 0)
 	{
-		while (!again && shrink.replays < MAX_FIRST_REPLAYS &&
-			   !shrink_is_over(&shrink))
+		while (!again && !shrink_is_over(&shrink))
 			again = try_shorter(&shrink, nall);
 	}
 	if (!again)
@@ -341,6 +341,7 @@ shrink_and_report(const char *message)
 		print_steps(shrink.steps, nall);
 		return;
 	}
+	shrink.most_replays = shrink.replays + most_replays;
 	shrink_steps(&shrink);
 	printf("\n%d of %d steps are enough, found in %d replays, on the tables of set_up():\n\n",
 		   shrink.n, nall, shrink.replays);
