@@ -144,7 +144,7 @@ counted($primary, 'after they have ended');
 # A standby hears of rows, not of each row.
 #
 
-my $standby = standby_of($primary, 'standby');
+my $standby = standby_of($primary, 'standby', 'hot_standby_feedback = on');
 $standby->start;
 caught_up($primary, $standby);
 counted($standby, 'standby');
@@ -162,7 +162,9 @@ cmp_ok($primary->safe_psql('postgres', $bytes) - $before, '<', 2000, '... are a 
 caught_up($primary, $standby);
 counted($_, 'after these') for $primary, $standby;
 
-# A savepoint, a prepared transaction, an older snapshot there
+# A savepoint, a prepared transaction, an older snapshot there, whose rows the primary
+# keeps
+ok($primary->poll_query_until('postgres', 'SELECT backend_xmin IS NOT NULL FROM pg_stat_replication'), 'the primary is told which rows are needed');
 my $old = $standby->background_psql('postgres');
 my $then = $old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT lb_count(\'seen\'), lb_rank_of_score(9, \'seen\'), lb_score_at_percentile(50, \'seen\')');
 
