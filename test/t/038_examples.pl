@@ -1,6 +1,6 @@
 # The statements of README.md and of pages in docs run, and return what the pages
 # say.  A section of docs/tasks.md has a database of its own.  Dates differ, and
-# counters are not compared.  Plain SQL that a page shows first is answered by a board.
+# so do the numbers of a view of statistics: their rows are compared without them.  Plain SQL that a page shows first is answered by a board.
 
 use strict;
 use warnings;
@@ -83,8 +83,13 @@ sub run_examples
 
 			is(masked($row) =~ s/\s+//gr, masked($said) =~ s/\s+//gr, "$title: the object that it returns");
 		}
-		next if !defined $said || $said !~ /^(?:ERROR| )/ || $sql =~ /lb_stat_/;
+		next if !defined $said || $said !~ /^(?:ERROR| )/;
 		my ($is, $should) = (masked($result), masked($said));
+
+		if ($sql =~ /lb_stat_/)
+		{
+			s/\d+/0/g, s/ +/ /g for $is, $should;
+		}
 		is(length $is >= length $should ? substr($is, -length $should) : $is,
 			$should, "$title: what it returns");
 	}
