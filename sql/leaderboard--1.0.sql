@@ -1174,7 +1174,7 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION @extschema@.lb_open_window(text, text, text, integer, timestamptz, timestamptz, text, interval, interval, integer) IS
 'makes lb_submit() write to a window; of one that is recorded it replaces everything, by the default where an argument is left out';
 REVOKE ALL ON FUNCTION @extschema@.lb_open_window(text, text, text, integer, timestamptz, timestamptz, text, interval, interval, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION @extschema@.lb_open_window(text, text, text, integer, timestamptz, timestamptz, text, interval, interval, integer) TO pg_database_owner;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_open_window(text, text, text, integer, timestamptz, timestamptz, text, interval, interval, integer) TO pg_database_owner WITH GRANT OPTION;
 
 CREATE FUNCTION @extschema@.lb_close_window(
 	window_name text)
@@ -1470,7 +1470,7 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION @extschema@.lb_set_limit(text, text, bigint, interval, bigint, bigint, bigint, bigint, text) IS
 'limits what lb_submit() takes on a board';
 REVOKE ALL ON FUNCTION @extschema@.lb_set_limit(text, text, bigint, interval, bigint, bigint, bigint, bigint, text) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION @extschema@.lb_set_limit(text, text, bigint, interval, bigint, bigint, bigint, bigint, text) TO pg_database_owner;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_set_limit(text, text, bigint, interval, bigint, bigint, bigint, bigint, text) TO pg_database_owner WITH GRANT OPTION;
 
 CREATE FUNCTION @extschema@.lb_drop_limit(
 	limit_name text)
@@ -1561,7 +1561,7 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION @extschema@.lb_set_entry(text, bigint, interval, interval) IS
 'has players join a window before their submits count in it; of one that has this it replaces everything';
 REVOKE ALL ON FUNCTION @extschema@.lb_set_entry(text, bigint, interval, interval) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION @extschema@.lb_set_entry(text, bigint, interval, interval) TO pg_database_owner;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_set_entry(text, bigint, interval, interval) TO pg_database_owner WITH GRANT OPTION;
 
 CREATE FUNCTION @extschema@.lb_drop_entry(
 	window_name text)
@@ -1713,7 +1713,7 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION @extschema@.lb_set_reward(text, regprocedure) IS
 'has a function called once for each span of a window that is closed, with its standings; null ends that';
 REVOKE ALL ON FUNCTION @extschema@.lb_set_reward(text, regprocedure) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION @extschema@.lb_set_reward(text, regprocedure) TO pg_database_owner;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_set_reward(text, regprocedure) TO pg_database_owner WITH GRANT OPTION;
 
 
 /* ----------------------------------------------------------------
@@ -1967,7 +1967,7 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION @extschema@.lb_watch(text, integer) IS
 'has changes of the first places of a board notified on the channel "leaderboard"';
 REVOKE ALL ON FUNCTION @extschema@.lb_watch(text, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION @extschema@.lb_watch(text, integer) TO pg_database_owner;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_watch(text, integer) TO pg_database_owner WITH GRANT OPTION;
 
 CREATE FUNCTION @extschema@.lb_unwatch(
 	board text)
@@ -1986,7 +1986,7 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION @extschema@.lb_watch_member(bigint, text) IS
 'has changes of a member''s rank notified on the channel "leaderboard"';
 REVOKE ALL ON FUNCTION @extschema@.lb_watch_member(bigint, text) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION @extschema@.lb_watch_member(bigint, text) TO pg_database_owner;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_watch_member(bigint, text) TO pg_database_owner WITH GRANT OPTION;
 
 CREATE FUNCTION @extschema@.lb_watch_member_key(
 	member text,
@@ -1997,7 +1997,7 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION @extschema@.lb_watch_member_key(text, text) IS
 'lb_watch_member() of a member of any type, as text';
 REVOKE ALL ON FUNCTION @extschema@.lb_watch_member_key(text, text) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION @extschema@.lb_watch_member_key(text, text) TO pg_database_owner;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_watch_member_key(text, text) TO pg_database_owner WITH GRANT OPTION;
 
 CREATE FUNCTION @extschema@.lb_watch_member_key(
 	member anyelement,
@@ -2008,7 +2008,7 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION @extschema@.lb_watch_member_key(anyelement, text) IS
 'lb_watch_member() of a member of any type';
 REVOKE ALL ON FUNCTION @extschema@.lb_watch_member_key(anyelement, text) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION @extschema@.lb_watch_member_key(anyelement, text) TO pg_database_owner;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_watch_member_key(anyelement, text) TO pg_database_owner WITH GRANT OPTION;
 
 CREATE FUNCTION @extschema@.lb_unwatch_member(
 	member bigint,
@@ -2054,8 +2054,9 @@ REVOKE ALL ON FUNCTION @extschema@.lb_notify() FROM PUBLIC;
 
 /*
  * A role that makes a board takes a name that other roles read and write by.  So
- * only the database's owner may, and roles that the owner grants EXECUTE to.  The
- * functions check besides who owns the table.
+ * only the database's owner may, and roles that the owner grants EXECUTE to, which
+ * an owner who is no superuser can by the grant option only.  The functions check
+ * besides who owns the table.
  */
 CREATE FUNCTION @extschema@.lb_create_board(
 	board text,
@@ -2074,7 +2075,7 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
 COMMENT ON FUNCTION @extschema@.lb_create_board(text, regclass, text, text, text, text, text, text, text, boolean) IS
 'makes a board, or a family of boards, over a table; it keeps members, or counts of scores';
 REVOKE ALL ON FUNCTION @extschema@.lb_create_board(text, regclass, text, text, text, text, text, text, text, boolean) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION @extschema@.lb_create_board(text, regclass, text, text, text, text, text, text, text, boolean) TO pg_database_owner;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_create_board(text, regclass, text, text, text, text, text, text, text, boolean) TO pg_database_owner WITH GRANT OPTION;
 
 CREATE FUNCTION @extschema@.lb_drop_board(
 	board text)
@@ -2108,7 +2109,7 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
 COMMENT ON FUNCTION @extschema@.lb_create_leaderboard(text, text, text, text[], text, boolean, integer, boolean) IS
 'creates a leaderboard with tables, boards and windows of its own; Citus distributes the tables to shards if distributed';
 REVOKE ALL ON FUNCTION @extschema@.lb_create_leaderboard(text, text, text, text[], text, boolean, integer, boolean) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION @extschema@.lb_create_leaderboard(text, text, text, text[], text, boolean, integer, boolean) TO pg_database_owner;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_create_leaderboard(text, text, text, text[], text, boolean, integer, boolean) TO pg_database_owner WITH GRANT OPTION;
 
 CREATE FUNCTION @extschema@.lb_drop_leaderboard(
 	leaderboard text)
@@ -2129,7 +2130,7 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
 COMMENT ON FUNCTION @extschema@.lb_create_tables(boolean, text, boolean, integer) IS
 'creates player_scores and player_score_windows, if they do not exist, and their boards; player_type is the type of their players; Citus distributes them to shards if distributed';
 REVOKE ALL ON FUNCTION @extschema@.lb_create_tables(boolean, text, boolean, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION @extschema@.lb_create_tables(boolean, text, boolean, integer) TO pg_database_owner;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_create_tables(boolean, text, boolean, integer) TO pg_database_owner WITH GRANT OPTION;
 
 CREATE FUNCTION @extschema@.lb_rebuild(
 	board text DEFAULT NULL)

@@ -29,6 +29,13 @@ BEGIN;
 ALTER DATABASE :"DBNAME" OWNER TO regress_lb_owner;
 SET ROLE regress_lb_owner;
 SELECT * FROM lbt.creators();
+-- That owner, who is no superuser, can authorise others.
+GRANT EXECUTE ON FUNCTION lb_create_board, lb_create_tables, lb_create_leaderboard, lb_open_window, lb_set_limit,
+	lb_set_reward, lb_set_entry, lb_watch, lb_watch_member, lb_watch_member_key(text, text),
+	lb_watch_member_key(anyelement, text)
+TO regress_lb_reader;
+SET ROLE regress_lb_reader;
+SELECT * FROM lbt.creators();
 ROLLBACK;
 -- Not every role may see how many players a closed window had.
 SET ROLE regress_lb_reader;
