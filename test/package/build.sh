@@ -20,6 +20,7 @@ lb_begin deb
 copy_tree "$WORK/source"
 cd source
 
+echo "Building the package, which takes a minute or two"
 as_server pg_buildext updatecontrol
 name=$(dpkg-parsechangelog -S Source)
 version=$(dpkg-parsechangelog -S Version)
