@@ -1,6 +1,7 @@
 # The statements of README.md and of pages in docs run, and return what the pages
 # say.  A section of docs/tasks.md has a database of its own.  Dates differ, and
-# so do the numbers of a view of statistics: their rows are compared without them.  Plain SQL that a page shows first is answered by a board.
+# so do the numbers of a view of statistics: its rows are compared without them.  Plain
+# SQL that a page shows first is answered by a board.
 
 use strict;
 use warnings;
