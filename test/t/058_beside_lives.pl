@@ -61,6 +61,7 @@ same($main, $small, 'a column dropped that does not travel');
 as_app($main, q{ALTER TABLE player ALTER score DROP NOT NULL, ALTER name DROP NOT NULL; UPDATE player SET name = NULL, score = NULL WHERE score % 7 = 3; CREATE INDEX ON player (score); VACUUM FULL player});
 same($main, $small, 'constraints dropped, an index, the table rewritten');
 as_app($main, q{UPDATE player SET name = 'x', score = 1 WHERE score IS NULL});
+same($main, $small, 'no score is null');
 
 # A prepared rank over all that follows, as an application has one.
 my $asks = $main->background_psql('game', extra_params => [ '-U', 'app' ], on_error_stop => 0);

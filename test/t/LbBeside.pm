@@ -55,6 +55,7 @@ sub beside_nodes
 	init_node($main, allows_streaming => 'logical');
 	$main->append_conf('postgresql.conf', <<'END');
 log_statement = all
+deadlock_timeout = 10ms
 max_replication_slots = 10
 max_wal_senders = 10
 END
