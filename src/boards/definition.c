@@ -734,3 +734,13 @@ lb_may_read(LbDefinition *defn)
 	defn->checked_ok = ok;
 	return ok;
 }
+
+void
+lb_denied(const LbDefinition *defn, const char *privileges)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("permission denied for table %s", get_rel_name(defn->source)),
+			 errhint("The function runs with the privileges of the caller, who needs %s on the table.",
+					 privileges)));
+}

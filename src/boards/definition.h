@@ -360,4 +360,10 @@ extern bool lb_is_part(const LbDefinition *defn, Oid relid);
 /* Whether the current user may read every column that the board uses. */
 extern bool lb_may_read(LbDefinition *defn);
 
+/*
+ * Raise 42501, as PostgreSQL does where the current user lacks privileges on
+ * the board's table; the hint names those that the function needs.
+ */
+extern void lb_denied(const LbDefinition *defn, const char *privileges) pg_attribute_noreturn();
+
 #endif							/* LB_DEFINITION_H */

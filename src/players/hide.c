@@ -488,8 +488,7 @@ static void
 require_may_hide(LbDefinition *defn, const Player *player)
 {
 	if (!may_update(defn) || !lb_may_read(defn))
-		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE,
-					   get_rel_name(defn->source));
+		lb_denied(defn, "SELECT and UPDATE");
 	if (check_enable_rls(defn->source, InvalidOid, false) == RLS_ENABLED)
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),

@@ -301,8 +301,7 @@ leave(FunctionCallInfo fcinfo, bool as_text)
 	begin_call(fcinfo, &call);
 	if (pg_class_aclcheck(call.family->source, GetUserId(),
 						  ACL_DELETE) != ACLCHECK_OK)
-		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE,
-					   get_rel_name(call.family->source));
+		lb_denied(call.family, "DELETE");
 	SPI_connect();
 	lb_lock_entries_of("lb_entrant", call.text, RowExclusiveLock);
 	left = lb_own_exec(&plan,
@@ -374,8 +373,7 @@ entry_status(FunctionCallInfo fcinfo, bool as_text)
 	lb_find_target(call.given, strlen(call.given), &target);
 	call.family = target.defn;
 	if (!lb_may_read(call.family))
-		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE,
-					   get_rel_name(call.family->source));
+		lb_denied(call.family, "SELECT");
 	require_no_policies(&call);
 	InitMaterializedSRF(fcinfo, 0);
 	nulls[1] = PG_ARGISNULL(0);

@@ -62,8 +62,7 @@ static void
 require_write(const LbDefinition *defn)
 {
 	if (!may_write(defn))
-		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE,
-					   get_rel_name(defn->source));
+		lb_denied(defn, "SELECT, INSERT and UPDATE");
 }
 
 /* Raise 42804 unless scores are integers, as amounts are. */

@@ -320,8 +320,7 @@ lb_resolve_board(PG_FUNCTION_ARGS)
 
 	/* Without this, any role could hold a lock on the table. */
 	if (!lb_may_read(target.defn))
-		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE,
-					   get_rel_name(target.defn->source));
+		lb_denied(target.defn, "SELECT");
 	PG_RETURN_TEXT_P(cstring_to_text(key_of(&target, board)));
 }
 
@@ -432,9 +431,7 @@ watch(const char *board, int top, const WatchedMember *member)
 	defn = lb_find_watched(board, &now.key);
 	lb_require_owner(defn->source);
 	if (!lb_may_read(defn))
-		aclcheck_error(ACLCHECK_NO_PRIV,
-					   get_relkind_objtype(get_rel_relkind(defn->source)),
-					   get_rel_name(defn->source));
+		lb_denied(defn, "SELECT");
 	if (member != NULL)
 		defn = find_member(board, member, &now.key, &name);
 	require_room(defn, board, name);

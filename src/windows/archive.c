@@ -17,7 +17,6 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
-#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -108,8 +107,7 @@ static void
 require_past(LbDefinition *defn)
 {
 	if (!lb_may_read(defn))
-		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE,
-					   get_rel_name(defn->source));
+		lb_denied(defn, "SELECT");
 	if (check_enable_rls(defn->source, InvalidOid, false) == RLS_ENABLED)
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
