@@ -2523,7 +2523,7 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION leaderboard_internal.lb_record_board(text, regclass, text, text, text, text, text, text) IS
 'records a board of a distributed table on another server than the coordinator';
 REVOKE ALL ON FUNCTION leaderboard_internal.lb_record_board(text, regclass, text, text, text, text, text, text) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION leaderboard_internal.lb_record_board(text, regclass, text, text, text, text, text, text) TO pg_database_owner;
+GRANT EXECUTE ON FUNCTION leaderboard_internal.lb_record_board(text, regclass, text, text, text, text, text, text) TO pg_database_owner WITH GRANT OPTION;
 
 CREATE FUNCTION leaderboard_internal.lb_unrecord_board(
 	board text)
@@ -2543,7 +2543,7 @@ LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION leaderboard_internal.lb_record_settings(text, jsonb) IS
 'records operation, windows and limits of a leaderboard with distributed tables on another server than the coordinator';
 REVOKE ALL ON FUNCTION leaderboard_internal.lb_record_settings(text, jsonb) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION leaderboard_internal.lb_record_settings(text, jsonb) TO pg_database_owner;
+GRANT EXECUTE ON FUNCTION leaderboard_internal.lb_record_settings(text, jsonb) TO pg_database_owner WITH GRANT OPTION;
 
 CREATE FUNCTION leaderboard_internal.lb_record_closed(
 	leaderboard text,

@@ -52,12 +52,21 @@ denied_function(const ErrorData *error)
 static char *
 denied_hint(const char *function)
 {
+	/* Nodes call these of each other for a role that makes boards. */
+	const char *schema = strncmp(function, "lb_record_", 10) == 0 ?
+		"leaderboard_internal." : "";
+
+	if (strcmp(function, "lb_stat_reset") == 0 ||
+		strcmp(function, "lb_notify") == 0)
+		return psprintf("The owner of the extension can allow it: GRANT EXECUTE ON FUNCTION %s TO the role.",
+						function);
+
 	/* A twin that takes one member has two signatures. */
 	if (strcmp(function, "lb_watch_member_key") == 0)
 		return psprintf("The owner of the database can allow it: GRANT EXECUTE ON FUNCTION %s(text, text), %s(anyelement, text) TO the role.",
 						function, function);
-	return psprintf("The owner of the database can allow it: GRANT EXECUTE ON FUNCTION %s TO the role.",
-					function);
+	return psprintf("The owner of the database can allow it: GRANT EXECUTE ON FUNCTION %s%s TO the role.",
+					schema, function);
 }
 
 static void

@@ -417,31 +417,44 @@ check_leaderboard_name(const char *name)
 
 /*
  * Keep other sessions from recording boards and windows whose names begin with
- * this one, to the end of the transaction, and raise 42710 if there are any.
- * If there is the leaderboard and that is no error, say so and return false.
+ * this one, to the end of the transaction.
  */
-static bool
-lock_leaderboard_name(const char *name, bool if_not_exists)
+static void
+lock_leaderboard_name(const char *name)
 {
 	lb_window_lock_name(name);
 	LockRelationOid(lb_own_table("lb_window"), ShareRowExclusiveLock);
 	LockRelationOid(lb_require_catalog()->lb_board, ShareRowExclusiveLock);
-	if (lb_leaderboard_find(name, strlen(name)) != NULL)
-	{
-		if (!if_not_exists || strcmp(name, LB_GLOBAL) == 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_DUPLICATE_OBJECT),
-					 errmsg("leaderboard \"%s\" already exists", name),
-					 strcmp(name, LB_GLOBAL) == 0 ?
-					 errhint("lb_create_tables() makes its tables.") :
-					 errhint("Use another name, or lb_drop_leaderboard() first; to leave it as it is, if_not_exists => true.")));
-		ereport(NOTICE,
-				(errcode(ERRCODE_DUPLICATE_OBJECT),
-				 errmsg("leaderboard \"%s\" already exists, skipping", name)));
+}
+
+/* Whether a leaderboard is there and is to be left as it is; then say so. */
+static bool
+skips_existing(const char *name, bool if_not_exists)
+{
+	if (!if_not_exists || strcmp(name, LB_GLOBAL) == 0 ||
+		lb_leaderboard_find(name, strlen(name)) == NULL)
 		return false;
-	}
-	lb_check_slash_names(name);
+	ereport(NOTICE,
+			(errcode(ERRCODE_DUPLICATE_OBJECT),
+			 errmsg("leaderboard \"%s\" already exists, skipping", name)));
 	return true;
+}
+
+/*
+ * Raise 42710 if there is the leaderboard, or a board or a window whose name
+ * begins with its name and a slash.
+ */
+static void
+check_leaderboard_is_new(const char *name)
+{
+	if (lb_leaderboard_find(name, strlen(name)) != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("leaderboard \"%s\" already exists", name),
+				 strcmp(name, LB_GLOBAL) == 0 ?
+				 errhint("lb_create_tables() makes its tables.") :
+				 errhint("Use another name, or lb_drop_leaderboard() first; to leave it as it is, if_not_exists => true.")));
+	lb_check_slash_names(name);
 }
 
 /* How rows are ranked, by an argument; raises 22023. */
@@ -533,6 +546,7 @@ lb_create_leaderboard(PG_FUNCTION_ARGS)
 	const char *rank_by;
 	KeyType		key;
 	Distribution distribution;
+	bool		if_not_exists;
 
 	(void) lb_require_catalog();
 	PreventCommandDuringRecovery("lb_create_leaderboard()");
@@ -549,8 +563,15 @@ lb_create_leaderboard(PG_FUNCTION_ARGS)
 	distribution_argument(fcinfo, ARG_DISTRIBUTED, &distribution);
 	if (PG_ARGISNULL(ARG_IF_NOT_EXISTS))
 		lb_null_argument("if_not_exists");
-	if (!lock_leaderboard_name(name, PG_GETARG_BOOL(ARG_IF_NOT_EXISTS)))
+	if_not_exists = PG_GETARG_BOOL(ARG_IF_NOT_EXISTS);
+
+	/* A call that does nothing leaves no locks to the transaction. */
+	if (skips_existing(name, if_not_exists))
 		PG_RETURN_VOID();
+	lock_leaderboard_name(name);
+	if (skips_existing(name, if_not_exists))
+		PG_RETURN_VOID();
+	check_leaderboard_is_new(name);
 
 	SPI_connect();
 	(void) lb_own_exec(&plan, "INSERT INTO @.lb_leaderboard (name, op) VALUES ($1, $2)",

@@ -411,11 +411,11 @@ typedef enum Altered
 } Altered;
 
 /*
- * The ALTER TABLE that runs does nothing but set and drop NOT NULL.  From
- * version 18 on that is a constraint, and when the hook is called the caches
- * have the column as the command has made it.
+ * The ALTER TABLE that runs changes flags of columns only.  From version 18 on
+ * NOT NULL is a constraint, and when the hook is called the caches have the
+ * column as the command has made it: then no difference shows that.
  */
-static bool only_not_null = false;
+static bool only_flags = false;
 
 static Altered
 what_is_altered(Oid relid, AttrNumber attno)
@@ -665,7 +665,7 @@ relation_altered(Oid relid, AttrNumber attno)
 	if (cat == NULL || relid < FirstNormalObjectId)
 		return;
 	altered = what_is_altered(relid, attno);
-	if (altered == ALTERED_ROWS && attno != 0 && only_not_null)
+	if (altered == ALTERED_ROWS && attno != 0 && only_flags)
 		altered = ALTERED_FLAGS;
 	if (altered == ALTERED_COLUMN && cat->version_ok)
 		column_redefined(relid, attno);
@@ -826,16 +826,23 @@ alter_table_begins(AlterTableStmt *stmt)
 }
 
 static bool
-is_only_not_null(AlterTableStmt *stmt)
+alters_only_flags(AlterTableStmt *stmt)
 {
 	ListCell   *lc;
 
 	foreach(lc, stmt->cmds)
 	{
-		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, lc);
-
-		if (cmd->subtype != AT_SetNotNull && cmd->subtype != AT_DropNotNull)
-			return false;
+		switch (lfirst_node(AlterTableCmd, lc)->subtype)
+		{
+			case AT_SetNotNull:
+			case AT_DropNotNull:
+			case AT_SetStatistics:
+			case AT_SetOptions:
+			case AT_ResetOptions:
+				break;
+			default:
+				return false;
+		}
 	}
 	return true;
 }
@@ -847,12 +854,12 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 				QueryCompletion *qc)
 {
 	LbDdlOp    *ops = lb_ddl_ops;
-	bool		outer = only_not_null;
+	bool		outer = only_flags;
 
 	if (lb_shared != NULL && IsA(pstmt->utilityStmt, AlterTableStmt))
 		alter_table_begins((AlterTableStmt *) pstmt->utilityStmt);
-	only_not_null = IsA(pstmt->utilityStmt, AlterTableStmt) &&
-		is_only_not_null((AlterTableStmt *) pstmt->utilityStmt);
+	only_flags = IsA(pstmt->utilityStmt, AlterTableStmt) &&
+		alters_only_flags((AlterTableStmt *) pstmt->utilityStmt);
 	PG_TRY();
 	{
 		if (prev_process_utility)
@@ -864,7 +871,7 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 	}
 	PG_FINALLY();
 	{
-		only_not_null = outer;
+		only_flags = outer;
 	}
 	PG_END_TRY();
 
