@@ -229,19 +229,35 @@ for my $case ([ 'everywhere', 3 ], [ 'tenant.scores', 1 ])
 }
 is($node->safe_psql('postgres', 'SET ROLE other; SELECT lb_wait_ready()'), 't', 'another role waits for plain boards');
 
-# The examples of docs/scale-out.md
-my $docs = slurp_file("$FindBin::RealBin/../../docs/scale-out.md");
-for my $title ('## Citus', '### Regional boards')
+# The examples of docs/scale-out.md: citus_nodes() has run the first of them.
+my (undef, @examples) = citus_examples('## Citus');
+$node->safe_psql('postgres', 'CREATE ROLE maker');
+for my $sql (@examples, (citus_examples('### Regional boards'))[0])
 {
-	my ($sql) = $docs =~ /^\Q$title\E\n.*?^```sql\n(.*?)^```/ms;
-	my ($rc, $out, $err) = $node->psql('postgres', $sql =~ s/^CREATE EXTENSION.*\n//mr);
+	my ($rc, $out, $err) = $node->psql('postgres', $sql);
 
-	is("$rc $err", '0 ', "docs: $title");
+	is("$rc $err", '0 ', 'docs: ' . $sql =~ s/\n.*//sr);
 }
 $node->safe_psql('postgres', q{INSERT INTO scores SELECT g, g FROM generate_series(1, 100) g;
 	INSERT INTO regional SELECT CASE WHEN g % 2 = 0 THEN 'us' ELSE 'eu' END, g, g FROM generate_series(1, 100) g});
 is($node->safe_psql('postgres', q{SELECT lb_rank(91, 'points'), lb_rank(90, 'region:us'), lb_rank_key('(us,90)', 'world')}), '10|6|11', 'docs: ranks');
 verified('docs');
+
+# No server needs the path: all find the functions by the schema's name, in new sessions.
+$node->safe_psql('postgres', 'ALTER DATABASE postgres RESET search_path');
+is($_->safe_psql('postgres', 'SHOW search_path'), '"$user", public', 'no path on ' . $_->name) for @nodes;
+fails_with($node, 'postgres', q{SELECT lb_rank(91, 'points')}, '42883', qr/function lb_rank.* does not exist/, 'without the path');
+for my $server (@nodes)
+{
+	is($server->safe_psql('postgres', q{SELECT leaderboard.lb_rank(91, 'points'), leaderboard.lb_rank(91, 'points', 'dense_rank'), (SELECT string_agg(t::text, ' ') FROM leaderboard.lb_top(2, 'points') t);
+		SELECT r.* FROM scores s, LATERAL leaderboard.lb_player(s.player_id, 'points') r WHERE s.player_id = 91}),
+		"10|10|(1,100,100) (2,99,99)\n10|91|91|100", 'without the path on ' . $server->name);
+}
+$node->safe_psql('postgres', $_) for q{SELECT leaderboard.lb_create_tables(distributed => true, shard_count => 4)}, 'SELECT leaderboard.lb_maintain()',
+	q{SELECT leaderboard.lb_open_window('cup:1', starts => now(), ends => now() + interval '1 day')}, q{SELECT leaderboard.lb_rebuild('points')};
+is($_->safe_psql('postgres', q{SELECT board, applied FROM leaderboard.lb_submit(7, 5, boards => '{global,cup:1}') ORDER BY board}), "cup:1|t\nglobal|t", 'a submit without the path on ' . $_->name) for @nodes;
+is($node->safe_psql('postgres', q{SELECT leaderboard.lb_score(7), leaderboard.lb_score(7, 'cup:1'), leaderboard.lb_wait_ready(), (SELECT count(*) FROM leaderboard.lb_verify_key())}),
+	'15|15|t|0', 'all is well without the path');
 
 citus_stop(@nodes);
 done_testing();

@@ -10,7 +10,8 @@ use LbCitus;
 use LbTest;
 use Test::More;
 
-my ($node, @workers) = my @nodes = citus_nodes();
+# In the schema public, which belongs to the owner of the database
+my ($node, @workers) = my @nodes = citus_nodes('CREATE EXTENSION leaderboard');
 
 sub sql
 {

@@ -25,7 +25,11 @@ sub verified
 
 # Tables of two owners in the same servers' shards
 $node->safe_psql('postgres', 'CREATE ROLE anna LOGIN; CREATE ROLE bert LOGIN; GRANT CREATE ON SCHEMA public TO anna, bert');
-$_->safe_psql('postgres', 'GRANT EXECUTE ON FUNCTION lb_create_board, leaderboard_internal.lb_record_board, leaderboard_internal.lb_record_settings TO anna, bert') for @nodes;
+my ($grant) = grep { /^ *GRANT EXECUTE/ } citus_examples('## Citus');
+for my $server (@nodes)
+{
+	$server->safe_psql('postgres', $grant =~ s/TO maker/TO anna, bert/r);
+}
 my $colocate = '';
 for my $owner ('anna', 'bert')
 {

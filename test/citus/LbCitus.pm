@@ -5,11 +5,12 @@ use strict;
 use warnings;
 
 use Exporter 'import';
+use FindBin;
 use LbTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-our @EXPORT = qw(citus_nodes citus_stop citus_settled);
+our @EXPORT = qw(citus_examples citus_nodes citus_stop citus_settled);
 
 # The settings of a server with Citus and the extension
 our $settings = <<'END';
@@ -24,11 +25,23 @@ citus.enable_statistics_collection = off
 leaderboard.enable_planner = on
 END
 
-# A coordinator and two workers of that kind
+# The statements of a chapter of docs/scale-out.md, one text for each block
+sub citus_examples
+{
+	my ($title) = @_;
+	my ($chapter) = slurp_file("$FindBin::RealBin/../../docs/scale-out.md") =~ /^\Q$title\E\n(.*?)(?=^##|\z)/ms;
+
+	return $chapter =~ /^ *```sql\n(.*?)^ *```/msg;
+}
+
+# A coordinator and two workers of that kind.  The first example makes the extension, in
+# a schema of its own, unless the caller has other statements.
 sub citus_nodes
 {
+	my ($extension) = @_;
 	my @nodes;
 
+	($extension) = map { s/DATABASE game/DATABASE postgres/r } citus_examples('## Citus') if !defined $extension;
 	for my $name ('coordinator', 'worker1', 'worker2')
 	{
 		my $node = lb_node($name, $settings);
@@ -38,7 +51,8 @@ sub citus_nodes
 	}
 	my ($node, @workers) = @nodes;
 	$node->safe_psql('postgres', join(';', "SELECT citus_set_coordinator_host('127.0.0.1', " . $node->port . ')',
-			map({ "SELECT citus_add_node('127.0.0.1', " . $_->port . ')' } @workers), 'CREATE EXTENSION leaderboard'));
+			map({ "SELECT citus_add_node('127.0.0.1', " . $_->port . ')' } @workers)));
+	$node->safe_psql('postgres', $extension);
 	return @nodes;
 }
 
