@@ -52,6 +52,9 @@ my @calls = (
 	[ 'lb_stat_memory_usage', '', 'ok', 'ok' ],
 	[ 'lb_stat_ledger_row', '', 'ok', 'ok' ],
 	[ 'lb_stat_feed_row', '', 'ok', 'ok' ],
+	# They follow no server.
+	[ 'lb_lag', '', 'ok', 'ok' ],
+	[ 'lb_wait_for', q{'0/1'}, '55000', '55000' ],
 	[ 'lb_stat_shards', q{'global'}, 'ok', 'ok' ],
 	[ 'lb_explain', q{'SELECT max(score) FROM player_scores'}, 'ok', 'ok' ],
 	[ 'lb_open_window', q{'monthly'}, '55000', 'ok' ],
@@ -131,7 +134,7 @@ for my $call (@calls)
 	{
 		my $expected = shift @expected;
 		my $what = "$function() on " . $server->name;
-		my (undef, undef, $err) = $server->psql('postgres', "\\set VERBOSITY verbose\nSET search_path = public, leaderboard_internal;\nSELECT $function($arguments)", on_error_stop => 0);
+		my (undef, undef, $err) = $server->psql('postgres', "\\set VERBOSITY verbose\nSET search_path = public, leaderboard, leaderboard_internal;\nSELECT $function($arguments)", on_error_stop => 0);
 		my ($code) = $err =~ /ERROR:  (\w{5}):/;
 
 		is($code // 'ok', $expected, $what);
