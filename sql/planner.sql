@@ -45,7 +45,7 @@ FROM unnest(ARRAY[
 	'SELECT count(*), count(*) FROM player WHERE score = 7',
 	'SELECT count(*) FROM player WHERE score = 7 AND level > 2',
 	'SELECT count(*) FROM player WHERE score = 7 AND level = 2 AND id < 300',
-	'SELECT count(*) FROM player WHERE score = 7 AND score = 8',
+	'SELECT count(*) FROM player WHERE score = 7 AND score > 8',
 	'SELECT count(*) FROM player WHERE score > 5 AND score > 7 AND score < 9::bigint AND score <= 8::smallint',
 	'SELECT count(*) FROM player WHERE score > 50.5',
 	'SELECT count(*) FROM player WHERE score >= 50.5::float8 AND score <= 60::float8',

@@ -37,7 +37,8 @@ CREATE FUNCTION ask() RETURNS TABLE (query text, answered_by text, result text) 
 ALTER TABLE score ENABLE ROW LEVEL SECURITY;
 SELECT lb_wait_ready();
 SET ROLE lb_tenant;
-SELECT * FROM ask() LIMIT 2;
+-- Version 18 proves that, and reads nothing.
+SELECT query, result FROM ask() LIMIT 2;
 RESET ROLE;
 
 -- True for staff; the board of the tenant for others.
@@ -104,7 +105,7 @@ SET app.tenant = 2;
 SELECT query, lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
 	'SELECT count(*) FROM owners WHERE points > 500 AND tenant = 1',
 	'SELECT count(*) FROM tenants WHERE points > 500',
-	'SELECT count(*) FROM score WHERE points > 500'
+	'SELECT count(*) FROM score'
 ]) query;
 RESET ROLE;
 

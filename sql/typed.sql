@@ -79,7 +79,7 @@ SELECT board, member FROM lb_watched;
 SELECT lb_unwatch_member_key(u, 'u') FROM v WHERE i2 IN (1, 2) ORDER BY i2;
 -- In a view, an index of an expression, and a function of SQL.
 CREATE VIEW ranks AS SELECT i2, lb_rank_key(u, 'u') AS rank FROM v;
-SELECT pg_get_viewdef('ranks');
+SELECT pg_get_viewdef('ranks') ~ 'lb_rank_key\((v\.)?u, ''u''::text\)' AS shown;
 SELECT count(*) FROM ranks WHERE rank <> lb_rank_key((SELECT u::text FROM v WHERE v.i2 = ranks.i2), 'u');
 CREATE FUNCTION rank_of(anyelement) RETURNS bigint LANGUAGE sql AS $$ SELECT lb_rank_key($1, 'u') $$;
 CREATE FUNCTION plpgsql_rank_of(who account) RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RETURN lb_rank_key(who, 'u'); END $$;

@@ -12,6 +12,7 @@
 
 #include "boards/keys.h"
 #include "boards/method.h"
+#include "util/compat.h"
 
 struct LbSharedBoard;
 struct TupleTableSlot;
@@ -364,6 +365,7 @@ extern bool lb_may_read(LbDefinition *defn);
  * Raise 42501, as PostgreSQL does where the current user lacks privileges on
  * the board's table; the hint names those that the function needs.
  */
-extern void lb_denied(const LbDefinition *defn, const char *privileges) pg_attribute_noreturn();
+pg_noreturn extern void lb_denied(const LbDefinition *defn,
+								  const char *privileges);
 
 #endif							/* LB_DEFINITION_H */
