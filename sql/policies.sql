@@ -19,6 +19,7 @@ GRANT SELECT ON score TO lb_tenant, lb_other, lb_staff, lb_bypass;
 GRANT USAGE, CREATE ON SCHEMA public TO lb_owner, lb_tenant;
 CREATE VIEW ranked WITH (security_invoker) AS SELECT *, rank() OVER (PARTITION BY tenant ORDER BY points DESC) FROM score;
 GRANT SELECT ON ranked TO lb_tenant, lb_staff;
+SELECT CASE WHEN current_setting('server_version_num')::int >= 180000 THEN '' ELSE 'Aggregate index' END AS no_row \gset
 CREATE TABLE asked (n serial, query text);
 GRANT SELECT ON asked TO PUBLIC;
 INSERT INTO asked (query) VALUES
@@ -38,7 +39,7 @@ ALTER TABLE score ENABLE ROW LEVEL SECURITY;
 SELECT lb_wait_ready();
 SET ROLE lb_tenant;
 -- Version 18 proves that, and reads nothing.
-SELECT query, result FROM ask() LIMIT 2;
+SELECT query, answered_by = CASE WHEN query LIKE '%500' THEN :'no_row' ELSE '' END AS known, result FROM ask() LIMIT 2;
 RESET ROLE;
 
 -- True for staff; the board of the tenant for others.
@@ -104,9 +105,9 @@ SET ROLE lb_other;
 SET app.tenant = 2;
 SELECT query, lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
 	'SELECT count(*) FROM owners WHERE points > 500 AND tenant = 1',
-	'SELECT count(*) FROM tenants WHERE points > 500',
-	'SELECT count(*) FROM score'
+	'SELECT count(*) FROM tenants WHERE points > 500'
 ]) query;
+SELECT query, lbt.answered_by(query) = :'no_row' AS known, lbt.result(query) FROM (VALUES ('SELECT count(*) FROM score WHERE points > 500')) v (query);
 RESET ROLE;
 
 -- Conditions that do not depend on the row, and several policies.
