@@ -6,7 +6,8 @@ CREATE ROLE api_owner NOLOGIN;
 GRANT USAGE ON SCHEMA leaderboard TO api_owner;
 GRANT SELECT, INSERT, UPDATE ON player_scores, player_score_windows TO api_owner;
 
--- The roles that call them: any client, and game servers.  They may do nothing else.
+-- The roles that call them: any client, and game servers.  They may do nothing
+-- else.
 CREATE ROLE api_read LOGIN;
 CREATE ROLE api_submit LOGIN;
 

@@ -260,7 +260,8 @@ is($_->safe_psql('postgres', q{SELECT board, applied FROM leaderboard.lb_submit(
 is($node->safe_psql('postgres', q{SELECT leaderboard.lb_score(7), leaderboard.lb_score(7, 'cup:1'), leaderboard.lb_wait_ready(), (SELECT count(*) FROM leaderboard.lb_verify_key())}),
 	'15|15|t|0', 'all is well without the path');
 
-# Who owns the schema says what its name means on other servers.  A superuser's table is safe from that.
+# The schema's owner says what its name means on other servers.  A superuser's table is
+# safe from that.
 $node->safe_psql('postgres', 'ALTER SCHEMA leaderboard OWNER TO other');
 is($node->safe_psql('postgres', q{SELECT leaderboard.lb_rank(91, 'points')}), '10', 'the schema of another role: a read');
 fails_with($node, 'postgres', 'SELECT * FROM leaderboard.lb_submit(7, 5)', '42501', qr/a superuser's distributed table cannot be submitted to.*or the schema to a superuser/s, 'the schema of another role: a submit');

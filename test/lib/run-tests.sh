@@ -305,10 +305,10 @@ checks_passed()
 	[ "$checks_failed" = 0 ]
 }
 
-# What is made of each file of src
+# objects [FOLDER]: what is made of each file of src, or of a folder of it
 objects()
 {
-	(cd tree && find src -name '*.c' | sed 's/c$/o/')
+	(cd tree && find "${1:-src}" -name '*.c' | sed 's/c$/o/')
 }
 
 # Everything must compile with this compiler and these options; the result is thrown
@@ -332,12 +332,11 @@ clean_leaves_nothing()
 # from two operations.
 no_fused_multiply_add()
 {
-	local object options=() objects
+	local object options=()
 
 	[ "$(uname -m)" != x86_64 ] || options=(COPT=-march=haswell)
-	objects=$(cd tree && find src/reads -name '*.c' | sed 's/c$/o/')
-	# shellcheck disable=SC2086 # names without blanks
-	compile "${options[@]}" $objects
+	# shellcheck disable=SC2046 # names without blanks
+	compile "${options[@]}" $(objects src/reads)
 	for object in build-try/src/reads/*.o; do
 		objdump -d --no-show-raw-insn "$object" |
 			grep -E '\s(vfn?m(add|sub)|fn?m(add|sub)|fml[as]|m[as][de]br|xsn?m(add|sub))' | {
