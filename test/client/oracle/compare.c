@@ -19,7 +19,7 @@ struct Comparison
 };
 
 static struct Comparison *comparisons;
-static int	ncomparisons;
+int			ncomparisons;
 const char *ranked_rows;
 
 void
@@ -599,35 +599,11 @@ compare_by(const Table *table, const Table *by, int n)
 	return compare_look(&look, n);
 }
 
-/* Compare every function, or every twin, on one board. */
-static void
-compare_board(const Look *look)
-{
-	for (int i = 0; i < ncomparisons; i++)
-	{
-		if (serves(&comparisons[i], look) && !compare(&comparisons[i], look))
-			fail("%s cannot be compared: %s", comparisons[i].function,
-				 PQerrorMessage(conn));
-	}
-}
-
 void
-compare_all(void)
+compare_function(int i, const Look *look)
 {
-	for (int i = 0; i < ntables; i++)
-	{
-		const Table *t = &tables[i];
-		int			v = 0;
+	const struct Comparison *c = &comparisons[i];
 
-		do
-		{
-			Look		look = {t, t, t->values ? t->values[v] : NULL, true, false, false};
-
-			compare_board(&look);
-			look.twin = true;
-			if (t->same != NULL)
-				look.by = t->same;
-			compare_board(&look);
-		} while (t->values != NULL && t->values[++v] != NULL);
-	}
+	if (serves(c, look) && !compare(c, look))
+		fail("%s cannot be compared: %s", c->function, PQerrorMessage(conn));
 }

@@ -36,8 +36,9 @@
  *	  - through cursors that were opened before further own changes, and
  *		through cursors that are held beyond the end of the transaction;
  *	  - while a prepared transaction waits to be ended;
- *	  - at the end, when all is quiet, for every member, with and without the
- *		index, and lb_verify() must find nothing.
+ *	  - at the end, when all is quiet, for every member, by a process for each
+ *		processor, and a third of them also without the index; lb_verify() must
+ *		find nothing.
  *
  * Of the comparisons, -P percent (40) are of plans: random queries that the planner
  * may answer by boards, each run without boards, by the index, and by the node's other
@@ -262,7 +263,7 @@ main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	printf("seed %" PRIu64 "\n", seed);
 	random_state = seed;
-	conn = connect_or_fail();
+	conn = connect_or_fail(conninfo, 0);
 	load_comparisons();
 	load_types();
 	if (times)

@@ -261,8 +261,11 @@ extern void fail(const char *fmt,...)
 
 /* sql.c */
 
-/* A connection for preparations and checks; a failure is reported. */
-extern PGconn *connect_or_fail(void);
+/*
+ * A connection for preparations and checks, for which it tries so many seconds.  A
+ * failure is reported.
+ */
+extern PGconn *connect_or_fail(const char *server, double patience);
 
 /* One of the connections that are tested; its number, or -1. */
 extern PGconn *connect_tested(int number);
@@ -361,8 +364,18 @@ extern bool compare_some(const Table *table, int n);
 /* The same with the columns of another table of the same values. */
 extern bool compare_by(const Table *table, const Table *by, int n);
 
-/* Compare every function for every member on every board. */
+/* Compare one of the functions, or its twin, on one board, if it serves that. */
+extern int	ncomparisons;
+extern void compare_function(int i, const Look *look);
+
+/* quiet.c */
+
+/*
+ * Compare every function for every member on every board, by the index, or a third
+ * of the functions and boards, chosen by the seed, by their queries.
+ */
 extern void compare_all(void);
+extern void compare_by_query(void);
 
 /* random.c */
 

@@ -386,7 +386,7 @@ begin_episode(void)
 	waiting = wait_ready();
 	if (waiting != NULL)
 		fail("%s", waiting);
-	monitor = connect_or_fail();
+	monitor = connect_or_fail(conninfo, 0);
 	PQclear(ask_monitor("SET lock_timeout = '1s'"));
 	PQclear(ask_monitor(HOLD_PAUSES));
 	for (int i = 0; i < connections; i++)

@@ -11,11 +11,11 @@
 #include "oracle.h"
 
 PGconn *
-connect_or_fail(void)
+connect_or_fail(const char *server, double patience)
 {
-	PGconn	   *c = connect_within(conninfo, "SET client_encoding = 'UTF8';"
+	PGconn	   *c = connect_within(server, "SET client_encoding = 'UTF8';"
 								   "SET jit = off;"
-								   "SET client_min_messages = error", 0);
+								   "SET client_min_messages = error", patience);
 
 	if (PQstatus(c) != CONNECTION_OK)
 		fail("could not connect: %s", PQerrorMessage(c));

@@ -66,13 +66,7 @@ static void
 connect_to_standby(void)
 {
 	PQfinish(standby_conn);
-	standby_conn = connect_within(standby_conninfo,
-								  "SET client_encoding = 'UTF8'; SET jit = off;"
-								  "SET client_min_messages = error",
-								  REPLAY_PATIENCE);
-	if (PQstatus(standby_conn) != CONNECTION_OK)
-		fail("could not connect to the standby: %s",
-			 PQerrorMessage(standby_conn));
+	standby_conn = connect_or_fail(standby_conninfo, REPLAY_PATIENCE);
 }
 
 /*
@@ -445,9 +439,7 @@ compare_quiet_standby(void)
 		check_forms();
 		printf("on the standby, ");
 		print_forms();
-		run("SET leaderboard.enable_index = off");
-		compare_all();
-		run("RESET leaderboard.enable_index");
+		compare_by_query();
 	}
 
 	res = PQexec(conn, "SELECT board, member, problem FROM lb_verify_key()");
