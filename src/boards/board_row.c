@@ -82,9 +82,9 @@ lb_write_row_text(const LbValue *columns, int n, char *room, int size)
 static const char *
 read_quoted(const char *p, const char *end, LbValue *column)
 {
-	char	   *text = palloc(end - p);
+	char	   *chars = palloc(end - p);
 
-	column->data = text;
+	column->data = chars;
 	column->len = 0;
 	for (p++; p < end; p++)
 	{
@@ -92,7 +92,7 @@ read_quoted(const char *p, const char *end, LbValue *column)
 			return p + 1;
 		if ((*p == '"' || *p == '\\') && ++p == end)
 			return NULL;
-		text[column->len++] = *p;
+		chars[column->len++] = *p;
 	}
 	return NULL;
 }

@@ -345,7 +345,7 @@ row_to_name(const LbDefinition *defn, const LbValue *value)
 	for (int i = 0; i < defn->nboard; i++)
 	{
 		char	   *name = column_to_name(&lb_board_columns(defn)[i],
-											 &columns[i]);
+										  &columns[i]);
 
 		if (name == NULL)
 			return NULL;
@@ -389,7 +389,7 @@ lb_board_value(const LbDefinition *defn, const Datum *values, LbValue *value,
 					 LB_ROW_ROOM);
 }
 
-char **
+char	  **
 lb_texts_of_name(const LbDefinition *defn, const char *name)
 {
 	LbValue		columns[LB_MAX_VALUE_COLUMNS];

@@ -32,8 +32,8 @@ typedef struct LbExpression
 								 * it, or NULL: none does yet */
 
 	/*
-	 * What follows is resolved, in a memory context of its own.  If context is
-	 * NULL, that object is not there.
+	 * What follows is resolved, in a memory context of its own.  If context
+	 * is NULL, that object is not there.
 	 */
 	MemoryContext context;
 	LbExpressionOwner owner;

@@ -354,7 +354,7 @@ add_piece(LbXactBoard *board, int words)
 
 bool
 lb_xact_append(LbXactBoard *board, uint64 seq, CommandId cid, const int64 *old,
-			  const int64 *new, int64 rows)
+			   const int64 *new, int64 rows)
 {
 	const LbShape *shape = &board->xdefn->defn.shape;
 	int			nold = old == NULL ? 0 : lb_key_words(shape, old);

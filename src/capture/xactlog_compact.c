@@ -189,8 +189,8 @@ replace_tail(LbXactBoard *board, const Tail *tail, const int64 *tuples, int n)
 		int64		rows = tuple[ntuple - 1];
 
 		if (!lb_xact_append(board, seq, (CommandId) tuple[0],
-						   rows < 0 ? key : NULL, rows > 0 ? key : NULL,
-						   rows < 0 ? -rows : rows))
+							rows < 0 ? key : NULL, rows > 0 ? key : NULL,
+							rows < 0 ? -rows : rows))
 		{
 			lb_xact_unknown_from(board->xdefn, seq, NULL);
 			return;

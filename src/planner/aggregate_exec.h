@@ -55,8 +55,8 @@ enum
 	LB_AGG_TABLE,				/* of a subquery: its table's OID, else NIL */
 	LB_AGG_QUALS,				/* and the quals, of table number 1 */
 	LB_AGG_LIMITED,				/* not empty: LbAggRows.limited */
-	LB_AGG_VALUES = LB_EXPRS_FIRST, /* in custom_exprs: the array of the values
-									 * of that column, or NIL for any */
+	LB_AGG_VALUES = LB_EXPRS_FIRST, /* in custom_exprs: the array of the
+									 * values of that column, or NIL for any */
 	LB_AGG_COND_OPERANDS,
 	LB_AGG_AGG_OPERANDS,
 	LB_AGG_FILTER_OPERANDS,

@@ -177,7 +177,7 @@ enum
 
 CustomPath *
 lb_make_page_path(const LbSource *source, const RelOptInfo *final,
-				  const CustomPathMethods *methods, List *private, List *exprs)
+				  const struct CustomPathMethods *methods, List *private, List *exprs)
 {
 	CustomPath *path = makeNode(CustomPath);
 	Path	   *child = lb_cheapest_path(final);

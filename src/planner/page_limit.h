@@ -60,7 +60,7 @@ extern List *lb_limit_exprs(const Query *query);
  */
 extern CustomPath *lb_make_page_path(const LbSource *source,
 									 const RelOptInfo *final,
-									 const CustomPathMethods *methods,
+									 const struct CustomPathMethods *methods,
 									 List *private, List *exprs);
 
 /*

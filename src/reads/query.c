@@ -76,8 +76,8 @@ typedef struct Statement
 	LbQueryStep step;
 
 	/*
-	 * Behind LB_STEP_KEY: the member's rank_by columns; with LB_STEP_PAGE, what
-	 * LbStart has.
+	 * Behind LB_STEP_KEY: the member's rank_by columns; with LB_STEP_PAGE,
+	 * what LbStart has.
 	 */
 	int			nkey;
 	Datum		key[MAX_KEY];

@@ -307,7 +307,7 @@ parse_statement(Statement *s)
 }
 
 static void
-check_reply(redisContext *redis, redisReply *reply)
+check_reply(struct redisContext *redis, struct redisReply *reply)
 {
 	if (reply == NULL)
 		die(socket_path, redis->errstr);

@@ -35,8 +35,8 @@ typedef struct Statement
 	const char *types;			/* of the parameters, in an array */
 	const char *params[MAX_PARAMS];
 	const char *query;
-	const char *without;		/* the defining query of a function; else the same
-								 * is asked without boards */
+	const char *without;		/* the defining query of a function; else the
+								 * same is asked without boards */
 } Statement;
 
 static const Statement statements[] = {

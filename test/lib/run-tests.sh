@@ -397,10 +397,33 @@ compile_for()
 		includedir_server="$(dirname "$config")" $(objects)
 }
 
+# PostgreSQL's pgindent changes nothing.  It comes with the headers of a newer version than
+# Debian 12 has, and runs with the C library of that release.
+is_indented()
+{
+	local dir=$WORK/indent bin loader
+
+	RELEASES=$(release_of 17) get_packages "$dir" postgresql-server-dev-17 libc6 ||
+		show_output "$apt_log"
+	bin=$dir/usr/lib/postgresql/17/bin
+	loader=$(echo "$dir"/usr/lib/*/ld-linux*)
+	as_server tee "$dir/indent" >/dev/null <<-END
+		#!/bin/sh
+		exec $loader --library-path ${loader%/*} $bin/pg_bsd_indent "\$@"
+	END
+	chmod +x "$dir/indent"
+	(
+		cd tree && as_server "$bin/pgindent" --check --diff --indent="$dir/indent" \
+			--typedefs="$dir/usr/share/postgresql/17/typedefs.list" \
+			--list-of-typedefs="$(tr '\n' ' ' <src/typedefs.list)" src test
+	)
+}
+
 part_versions_compile()
 {
 	local version own
 
+	check "pgindent changes nothing" is_indented
 	own=$("$(find_postgres)" --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')
 	for version in 15 17 18 19; do
 		[ "$version" = "$own" ] ||

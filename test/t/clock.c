@@ -15,7 +15,7 @@ int
 gettimeofday(struct timeval *restrict tv, void *restrict tz)
 {
 	const char *file = getenv("LB_TEST_CLOCK");
-	char		text[32] = "";
+	char		digits[32] = "";
 	struct timespec now;
 	int			fd;
 
@@ -26,8 +26,8 @@ gettimeofday(struct timeval *restrict tv, void *restrict tz)
 	fd = file == NULL ? -1 : open(file, O_RDONLY);
 	if (fd >= 0)
 	{
-		if (read(fd, text, sizeof(text) - 1) > 0)
-			tv->tv_sec += atoll(text);
+		if (read(fd, digits, sizeof(digits) - 1) > 0)
+			tv->tv_sec += atoll(digits);
 		close(fd);
 	}
 	return 0;

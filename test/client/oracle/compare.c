@@ -472,16 +472,12 @@ find_difference(const PGresult *got, int got_col, const PGresult *want,
 }
 
 static int
-count_lines(const char *text)
+count_lines(const char *lines)
 {
-	int			n = text[0] != '\0';
+	int			n = lines[0] != '\0';
 
-	while ((text = strchr(text, '\n')) !=NULL)
-	{
-		text	  ++;
-
-		n++;
-	}
+	for (; *lines != '\0'; lines++)
+		n += *lines == '\n';
 	return n;
 }
 

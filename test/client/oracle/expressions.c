@@ -95,6 +95,7 @@ static const char *const games[] = {"0", "1", "2", "3", "-2147483648", "77", NUL
 static const char *const days[] = {
 	"2000-01-01", "2000-01-02", "2000-01-03", "1999-12-30", "infinity", NULL
 };
+
 /* Of A and B, and of none. */
 static const char *const kind_uuids[] = {
 	"7fc56270-e7a7-0fa8-1a59-35b72eacbe29", "9d5ed678-fe57-bcca-6101-40957afab571",
@@ -197,8 +198,10 @@ static const Condition conditions[] = {
 typedef enum Kind
 {
 	KIND_RANDOM,
-	KIND_STORED,				/* columns with the expressions of the one before */
-	KIND_MOVING,				/* a function is replaced by one of other values */
+	KIND_STORED,				/* columns with the expressions of the one
+								 * before */
+	KIND_MOVING,				/* a function is replaced by one of other
+								 * values */
 	KIND_HIDDEN					/* a column is renamed, which no query has */
 } Kind;
 
@@ -263,12 +266,12 @@ choose_column(Column *c, const Choice *choice)
 static void
 choose_tie(Table *t, const Choice *choice)
 {
-	bool		text = find_type(choice->type_name)->is_text;
+	bool		is_text = find_type(choice->type_name)->is_text;
 
 	for (int i = 0; i < t->nties; i++)
 	{
 		if (strcmp(t->ties[i].expression, choice->expression) == 0 ||
-			(t->ties[i].type->is_text && text))
+			(t->ties[i].type->is_text && is_text))
 			return;
 	}
 	choose_column(&t->ties[t->nties++], choice);

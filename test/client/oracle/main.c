@@ -134,7 +134,7 @@ int			plan_share = 40;	/* percent of the comparisons of plans */
 const char *standby_conninfo = NULL;	/* of -R */
 int			standby_share = 0;	/* percent of the reads by index there */
 bool		fails_over = false; /* the standby is promoted meanwhile */
-const char *standby_command = NULL;	/* of -K */
+const char *standby_command = NULL; /* of -K */
 const char *disturber = NULL;	/* the command of -X */
 pid_t		disturber_pid = 0;
 

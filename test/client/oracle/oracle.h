@@ -35,7 +35,7 @@ extern int	plan_share;			/* percent of the comparisons of plans */
 extern const char *standby_conninfo;	/* of -R, or NULL */
 extern int	standby_share;		/* percent of the reads by index there */
 extern bool fails_over;			/* the standby is promoted meanwhile */
-extern const char *standby_command;	/* of -K, or NULL */
+extern const char *standby_command; /* of -K, or NULL */
 extern const char *disturber;	/* the command of -X ... */
 extern pid_t disturber_pid;		/* ... and its process, or 0 */
 
@@ -112,10 +112,10 @@ typedef struct Column
 	const char *type_name;		/* in fixed_tables */
 	const Type *type;
 	bool		descending;
-	const char *expression;		/* in the place of the column, with {} before each
-								 * column for the table's alias; or NULL */
-	bool		hidden;			/* only the board's definition has it: name is a
-								 * stored column of the same value */
+	const char *expression;		/* in the place of the column, with {} before
+								 * each column for the table's alias; or NULL */
+	bool		hidden;			/* only the board's definition has it: name is
+								 * a stored column of the same value */
 } Column;
 
 #define MAX_MEMBERS 4
@@ -141,22 +141,24 @@ typedef struct Table
 	Column		ties[MAX_TIES];
 	int			nties;
 	bool		ties_unranked;	/* rank_by has the score only */
-	Column		groups[MAX_GROUPS]; /* the board columns where values is not NULL */
+	Column		groups[MAX_GROUPS]; /* the board columns where values is not
+									 * NULL */
 	int			ngroups;
 	const char *flag;
 	bool		flagged;		/* it is ranked_if */
-	const char *condition;		/* is ranked_if instead, likewise with {}; or NULL */
+	const char *condition;		/* is ranked_if instead, likewise with {}; or
+								 * NULL */
 	const char *const *implying;	/* conditions that imply it */
 	const char *const *weaker;	/* conditions that do not */
-	const char *const *values;	/* of the board columns, as names have them; NULL:
-								 * no family */
-	const char *const *rows;	/* given ones of several columns; the last one is
-								 * not written */
+	const char *const *values;	/* of the board columns, as names have them;
+								 * NULL: no family */
+	const char *const *rows;	/* given ones of several columns; the last one
+								 * is not written */
 	const struct Rows *boards;	/* where there are several columns */
-	const char *const *kinds;	/* what statements write to the one of groups, where
-								 * values is NULL; or NULL */
-	const struct Table *written;	/* whose columns statements write: itself, or
-								 * what the expressions are over */
+	const char *const *kinds;	/* what statements write to the one of groups,
+								 * where values is NULL; or NULL */
+	const struct Table *written;	/* whose columns statements write: itself,
+									 * or what the expressions are over */
 	const struct Table *same;	/* whose columns have the same values, or NULL */
 	bool		spread_last;	/* which of the members' columns has more
 								 * values */
@@ -299,8 +301,8 @@ extern char *wait_ready(void);
 typedef struct Look
 {
 	const Table *table;
-	const Table *by;			/* whose columns the query has: the same, or one
-								 * with the same values */
+	const Table *by;			/* whose columns the query has: the same, or
+								 * one with the same values */
 	const char *value;			/* of the board columns, or NULL */
 	bool		full;			/* every member, else a few */
 	bool		twin;			/* ask the functions that have texts */

@@ -171,8 +171,9 @@ compare_plans(const Table *t, int n, bool steady)
 		}
 
 		/*
-		 * What a statement writes is undone, and its locks are released with that.
-		 * The old snapshot would see no row after another session's TRUNCATE.
+		 * What a statement writes is undone, and its locks are released with
+		 * that. The old snapshot would see no row after another session's
+		 * TRUNCATE.
 		 */
 		if (q->form->writes &&
 			!run_free(format("LOCK TABLE %s IN ACCESS SHARE MODE", t->name)))

@@ -33,10 +33,10 @@ append(const char *list, const char *separator, const char *item)
 const char *
 value(const Type *type, int number)
 {
-	char text[	20];
+	char		digits[20];
 
-	snprintf(text, sizeof(text), "%d", number);
-	return keep(put_in(type->value, text));
+	snprintf(digits, sizeof(digits), "%d", number);
+	return keep(put_in(type->value, digits));
 }
 
 const char *

@@ -25,7 +25,7 @@ typedef struct SharedLog
 	int			count;
 	bool		running;		/* the last one has not ended */
 	double		at[MAX_SHARED_LOG];
-	char text[	MAX_SHARED_LOG][MAX_SHARED_TEXT];
+	char		statement[MAX_SHARED_LOG][MAX_SHARED_TEXT];
 } SharedLog;
 
 static char *statement_log[MAX_LOG];
@@ -45,7 +45,7 @@ remember(const char *statement)
 		SharedLog  *log = &shared_logs[me];
 		int			i = log->count % MAX_SHARED_LOG;
 
-		snprintf(log->text[i], MAX_SHARED_TEXT, "%s", statement);
+		snprintf(log->statement[i], MAX_SHARED_TEXT, "%s", statement);
 		log->at[i] = now();
 		log->count++;
 		log->running = true;
@@ -69,7 +69,7 @@ print_other_logs(FILE *f)
 			fprintf(f, "[%d] %.3f s ago%s: %.*s;\n", p,
 					now() - log->at[i % MAX_SHARED_LOG],
 					i == count - 1 && log->running ? ", running" : "",
-					MAX_SHARED_TEXT, log->text[i % MAX_SHARED_LOG]);
+					MAX_SHARED_TEXT, log->statement[i % MAX_SHARED_LOG]);
 	}
 }
 

@@ -277,7 +277,7 @@ static Type *types;
 static int	ntypes;
 
 char *
-put_in(const char *text, const char *replacement)
+put_in(const char *s, const char *replacement)
 {
 	char	   *result = NULL;
 	size_t		size;
@@ -285,15 +285,15 @@ put_in(const char *text, const char *replacement)
 
 	if (f == NULL)
 		out_of_memory();
-	for (; *text !='\0'; text ++)
+	for (; *s != '\0'; s++)
 	{
-		if (strncmp(text, "{}", 2) == 0)
+		if (strncmp(s, "{}", 2) == 0)
 		{
 			fputs(replacement, f);
-			text	  ++;
+			s++;
 		}
 		else
-			fputc(*text, f);
+			fputc(*s, f);
 	}
 	fclose(f);
 	return result;
