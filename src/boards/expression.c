@@ -42,6 +42,7 @@
 
 #include "boards/cache.h"
 #include "boards/expression.h"
+#include "util/user.h"
 
 
 /* ----------------------------------------------------------------
@@ -129,17 +130,6 @@ lb_free_expression(LbExpression *expression)
 	pfree(expression);
 }
 
-int
-lb_pin_search_path(void)
-{
-	int			nestlevel = NewGUCNestLevel();
-
-	(void) set_config_option("search_path", "pg_catalog, pg_temp",
-							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
-							 true, 0, false);
-	return nestlevel;
-}
-
 char *
 lb_expression_sql(Node *expr, Oid table, const char *alias)
 {
@@ -160,28 +150,12 @@ lb_expression_sql(Node *expr, Oid table, const char *alias)
  * ----------------------------------------------------------------
  */
 
-/* The rights before an expression runs with those of the table's owner. */
-typedef struct SavedRights
-{
-	Oid			user;
-	int			context;
-	int			nestlevel;
-} SavedRights;
-
+/* Before an expression runs: switch to the rights of the table's owner. */
 static void
-switch_rights(SavedRights *saved, const LbExpressionOwner *owner)
+switch_to(LbUser *saved, const LbExpressionOwner *owner)
 {
-	GetUserIdAndSecContext(&saved->user, &saved->context);
-	SetUserIdAndSecContext(owner->role,
-						   saved->context | SECURITY_RESTRICTED_OPERATION);
-	saved->nestlevel = lb_pin_search_path();
-}
-
-static void
-restore_rights(const SavedRights *saved)
-{
-	AtEOXact_GUC(false, saved->nestlevel);
-	SetUserIdAndSecContext(saved->user, saved->context);
+	lb_switch_user(saved, owner->role, SECURITY_RESTRICTED_OPERATION);
+	lb_set_locally("search_path", "pg_catalog, pg_temp");
 }
 
 /*
@@ -293,14 +267,14 @@ static Expr *
 simplify(const LbExpression *expression)
 {
 	bool		push = !ActiveSnapshotSet();
-	SavedRights saved;
+	LbUser		saved;
 	Expr	   *result;
 
 	if (push)
 		PushActiveSnapshot(GetCatalogSnapshot(StatisticExtRelationId));
-	switch_rights(&saved, &expression->owner);
+	switch_to(&saved, &expression->owner);
 	result = expression_planner((Expr *) copyObject(expression->kept));
-	restore_rights(&saved);
+	lb_restore_user(&saved);
 	if (push)
 		PopActiveSnapshot();
 	return result;
@@ -441,10 +415,10 @@ static pg_noinline Datum
 evaluate_as_owner(LbExpression *expression, TupleTableSlot *slot,
 				  bool *isnull)
 {
-	SavedRights saved;
+	LbUser		saved;
 	Datum volatile result = (Datum) 0;
 
-	switch_rights(&saved, &expression->owner);
+	switch_to(&saved, &expression->owner);
 	if (expression->running)
 		result = run_state(make_state(expression, CurrentMemoryContext), slot,
 						   isnull);
@@ -468,7 +442,7 @@ evaluate_as_owner(LbExpression *expression, TupleTableSlot *slot,
 		PG_END_TRY();
 		expression->running = false;
 	}
-	restore_rights(&saved);
+	lb_restore_user(&saved);
 	return result;
 }
 

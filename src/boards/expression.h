@@ -120,10 +120,4 @@ lb_column_value(const LbColumn *column, TupleTableSlot *slot, bool *isnull)
 	return slot_getattr(slot, column->attno, isnull);
 }
 
-/*
- * Make search_path pg_catalog, pg_temp, until AtEOXact_GUC() ends the nest
- * level that this returns.
- */
-extern int	lb_pin_search_path(void);
-
 #endif							/* LB_EXPRESSION_H */

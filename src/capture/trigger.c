@@ -23,7 +23,6 @@
 #include "utils/combocid.h"
 #include "utils/datum.h"
 #include "utils/rel.h"
-#include "utils/resowner.h"
 
 #include "boards/board_value.h"
 #include "boards/captured.h"
@@ -40,6 +39,7 @@
 #include "capture/xact.h"
 #include "capture/xactlog.h"
 #include "util/planted.h"
+#include "util/subxact.h"
 
 PG_FUNCTION_INFO_V1(lb_capture);
 PG_FUNCTION_INFO_V1(lb_set_updated_at);
@@ -181,6 +181,22 @@ read_row(LbDefinition *defn, TupleTableSlot *slot, RankedRow *row)
 	row->cid = InvalidCommandId;
 }
 
+/* What lb_try() reads. */
+typedef struct OldRow
+{
+	LbDefinition *defn;
+	TupleTableSlot *slot;
+	RankedRow  *row;
+} OldRow;
+
+static void
+read_it(void *arg)
+{
+	const OldRow *old = arg;
+
+	read_row(old->defn, old->slot, old->row);
+}
+
 /*
  * Read a row as it was, which may be from before the board: an expression can
  * raise an error for it, and the change may be what mends that.  Returns false
@@ -189,27 +205,9 @@ read_row(LbDefinition *defn, TupleTableSlot *slot, RankedRow *row)
 static pg_noinline bool
 read_unproven_row(LbDefinition *defn, TupleTableSlot *slot, RankedRow *row)
 {
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-	ErrorData  *volatile error = NULL;
+	OldRow		old = {defn, slot, row};
+	ErrorData  *error = lb_try(read_it, &old);
 
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
-	PG_TRY();
-	{
-		read_row(defn, slot, row);
-		ReleaseCurrentSubTransaction();
-	}
-	PG_CATCH();
-	{
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(context);
-	CurrentResourceOwner = owner;
 	if (error == NULL)
 		return true;
 

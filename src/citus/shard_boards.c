@@ -23,7 +23,6 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_namespace_d.h"
 #include "catalog/pg_type_d.h"
@@ -39,7 +38,6 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/resowner.h"
 #include "utils/tuplestore.h"
 
 #include "admin/stat.h"
@@ -59,6 +57,7 @@
 #include "leaderboards/window_name.h"
 #include "sql/spi.h"
 #include "util/clock.h"
+#include "util/subxact.h"
 
 PG_FUNCTION_INFO_V1(lb_stat_shards);
 
@@ -118,6 +117,13 @@ board_arguments(const LbDefinition *defn)
 					lb_command_literal(lb_recorded(ranked_if)));
 }
 
+/* Called by lb_try(). */
+static void
+make_places_of(void *arg)
+{
+	lb_places_make(*(const Oid *) arg);
+}
+
 /*
  * Make the table of places.  Citus refuses that if the transaction has used
  * colocated tables of another role: then it is left to lb_maintain().
@@ -125,27 +131,8 @@ board_arguments(const LbDefinition *defn)
 static void
 make_places(Oid source)
 {
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-	ErrorData  *volatile error = NULL;
+	ErrorData  *error = lb_try(make_places_of, &source);
 
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
-	PG_TRY();
-	{
-		lb_places_make(source);
-		ReleaseCurrentSubTransaction();
-	}
-	PG_CATCH();
-	{
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(context);
-	CurrentResourceOwner = owner;
 	if (error == NULL)
 		return;
 	if (error->sqlerrcode != ERRCODE_ACTIVE_SQL_TRANSACTION)

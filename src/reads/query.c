@@ -198,9 +198,7 @@ switch_user(const LbDefinition *defn, LbUser *saved, bool *shared)
 				 errhint("Use NO FORCE ROW LEVEL SECURITY, or give the owner BYPASSRLS.")));
 	lb_switch_to_owner(saved, defn->owner, !own);
 	if (own)
-		(void) set_config_option("row_security", "off", PGC_USERSET,
-								 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
-								 false);
+		lb_set_locally("row_security", "off");
 	else
 		*shared = *shared && !defn->row_security;
 	return true;

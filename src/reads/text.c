@@ -278,12 +278,8 @@ other_to_text(Oid type, Datum value)
 	if (DateStyle != USE_ISO_DATES || extra_float_digits < 1)
 	{
 		nestlevel = NewGUCNestLevel();
-		(void) set_config_option("datestyle", "ISO", PGC_USERSET,
-								 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
-								 false);
-		(void) set_config_option("extra_float_digits", "1", PGC_USERSET,
-								 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
-								 false);
+		lb_set_locally("datestyle", "ISO");
+		lb_set_locally("extra_float_digits", "1");
 	}
 	result = CStringGetTextDatum(OidOutputFunctionCall(out, value));
 	if (nestlevel > 0)
@@ -516,9 +512,7 @@ lb_member_to_text(const LbDefinition *defn, const Datum *values,
 	if (DateStyle != USE_ISO_DATES)
 	{
 		nestlevel = NewGUCNestLevel();
-		(void) set_config_option("datestyle", "ISO", PGC_USERSET,
-								 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
-								 false);
+		lb_set_locally("datestyle", "ISO");
 	}
 	result = CStringGetTextDatum(OutputFunctionCall(&row_type.out,
 													HeapTupleGetDatum(tuple)));
@@ -667,9 +661,7 @@ lb_begin_texts(void)
 	int			nestlevel = NewGUCNestLevel();
 
 	for (int i = 0; i < (int) lengthof(settings); i++)
-		(void) set_config_option(settings[i][0], settings[i][1], PGC_USERSET,
-								 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
-								 false);
+		lb_set_locally(settings[i][0], settings[i][1]);
 	return nestlevel;
 }
 

@@ -16,6 +16,7 @@
 #include "sql/args.h"
 #include "sql/check.h"
 #include "util/compat.h"
+#include "util/user.h"
 
 /*
  * A cursor option of the library's own statements, which the planner's hook
@@ -48,14 +49,6 @@ typedef struct LbPlans
 	HTAB	   *hash;			/* NULL: none yet */
 	uint64		generation;		/* lb_defns_generation() of all of them */
 } LbPlans;
-
-/* The role and the settings before the switch to another role. */
-typedef struct LbUser
-{
-	Oid			user;
-	int			context;
-	int			nestlevel;		/* of settings; 0 if they were not saved */
-} LbUser;
 
 /* Makes the text of a statement, palloc'd.  Can raise. */
 typedef char *(*LbPlanText) (const void *arg);
@@ -144,9 +137,6 @@ extern bool lb_is_missing_table(const ErrorData *error, const char *text);
 /* The qualified name of a table, as SQL text, palloc'd; NULL if it is gone. */
 extern char *lb_qualified_name(Oid table);
 
-/* Make a setting until the current nest level of settings ends. */
-extern void lb_set_locally(const char *name, const char *value);
-
 /* The owner of a table, partitioned or not; InvalidOid if it is none. */
 extern Oid	lb_table_owner(Oid relid);
 
@@ -206,9 +196,6 @@ extern bool lb_switch_from_superuser(LbUser *saved, const LbDefinition *defn,
  * becomes pg_catalog, pg_temp.
  */
 extern void lb_switch_to_extension(LbUser *saved, Oid owner);
-
-/* Undo lb_switch_to_owner() or lb_switch_to_extension(). */
-extern void lb_restore_user(const LbUser *saved);
 
 /* The role that the extension's own tables belong to.  Can raise. */
 extern Oid	lb_own_role(void);

@@ -13,7 +13,6 @@
 #include "postmaster/bgworker.h"
 #include "storage/proc.h"
 #include "utils/acl.h"
-#include "utils/guc.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
 #include "utils/syscache.h"
@@ -24,13 +23,6 @@ int
 lb_lock_timeout(int most)
 {
 	return Max(1, Min(most, DeadlockTimeout / 2));
-}
-
-void
-lb_set_locally(const char *name, const char *value)
-{
-	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
 }
 
 Oid
@@ -49,27 +41,16 @@ lb_table_owner(Oid relid)
 	return owner;
 }
 
-static void
-switch_user(LbUser *saved, Oid user, int context)
-{
-	GetUserIdAndSecContext(&saved->user, &saved->context);
-	saved->nestlevel = 0;
-	SetUserIdAndSecContext(user, saved->context | context);
-}
-
 void
 lb_switch_to_owner(LbUser *saved, Oid owner, bool all_rows)
 {
 	bool		same_path = has_privs_of_role(GetUserId(), owner) &&
 		!(MyBgworkerEntry != NULL && superuser_arg(owner));
 
-	switch_user(saved, owner, SECURITY_RESTRICTED_OPERATION |
-				(all_rows ? SECURITY_NOFORCE_RLS : 0));
-	saved->nestlevel = NewGUCNestLevel();
+	lb_switch_user(saved, owner, SECURITY_RESTRICTED_OPERATION |
+				   (all_rows ? SECURITY_NOFORCE_RLS : 0));
 	if (!same_path)
-		(void) set_config_option("search_path", "pg_catalog, pg_temp",
-								 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
-								 true, 0, false);
+		lb_set_locally("search_path", "pg_catalog, pg_temp");
 }
 
 /* Whether a table has a constraint that is checked at commit. */
@@ -141,17 +122,6 @@ lb_switch_from_superuser(LbUser *saved, const LbDefinition *defn, bool writes)
 void
 lb_switch_to_extension(LbUser *saved, Oid owner)
 {
-	switch_user(saved, owner, SECURITY_LOCAL_USERID_CHANGE);
-	saved->nestlevel = NewGUCNestLevel();
-	(void) set_config_option("search_path", "pg_catalog, pg_temp",
-							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
-							 true, 0, false);
-}
-
-void
-lb_restore_user(const LbUser *saved)
-{
-	if (saved->nestlevel > 0)
-		AtEOXact_GUC(false, saved->nestlevel);
-	SetUserIdAndSecContext(saved->user, saved->context);
+	lb_switch_user(saved, owner, SECURITY_LOCAL_USERID_CHANGE);
+	lb_set_locally("search_path", "pg_catalog, pg_temp");
 }

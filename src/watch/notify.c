@@ -62,7 +62,6 @@
 #include "utils/json.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/resowner.h"
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
@@ -72,6 +71,7 @@
 #include "reads/access.h"
 #include "reads/json.h"
 #include "sql/spi.h"
+#include "util/subxact.h"
 #include "util/wait_event.h"
 #include "watch/notify.h"
 #include "watch/watch.h"
@@ -551,48 +551,46 @@ is_of_member(int sqlerrcode)
 	return ERRCODE_TO_CATEGORY(sqlerrcode) == ERRCODE_DATA_EXCEPTION;
 }
 
-/*
- * Compare the watches from number from on and before to, in a subtransaction.
- * Returns the error that has rolled it back, or NULL.
- */
+/* Watches of a round: those from number from on and before to. */
+typedef struct Part
+{
+	Round	   *round;
+	int			from;
+	int			to;
+} Part;
+
+/* Called by lb_try(). */
+static void
+compare_part(void *arg)
+{
+	const Part *part = arg;
+	Round	   *round = part->round;
+
+	for (int i = part->from; i < part->to;)
+	{
+		int			end = end_of_board(round->watches, i, part->to);
+
+		CHECK_FOR_INTERRUPTS();
+		MemoryContextReset(round->context);
+		MemoryContextSwitchTo(round->context);
+		compare_board(round, &round->watches[i], end - i);
+		i = end;
+	}
+}
+
+/* Returns the error that has undone what was compared, or NULL. */
 static ErrorData *
 try_boards(Round *round, int from, int to)
 {
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
 	int64		sent = round->sent;
-	ErrorData  *volatile error = NULL;
+	Part		part = {round, from, to};
+	ErrorData  *error = lb_try(compare_part, &part);
 
-	BeginInternalSubTransaction(NULL);
-	PG_TRY();
-	{
-		for (int i = from; i < to;)
-		{
-			int			end = end_of_board(round->watches, i, to);
-
-			CHECK_FOR_INTERRUPTS();
-			MemoryContextReset(round->context);
-			MemoryContextSwitchTo(round->context);
-			compare_board(round, &round->watches[i], end - i);
-			i = end;
-		}
-		ReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(context);
-		CurrentResourceOwner = owner;
-	}
-	PG_CATCH();
-	{
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(context);
-		CurrentResourceOwner = owner;
-		round->sent = sent;
-		if (error->sqlerrcode == ERRCODE_QUERY_CANCELED)
-			ReThrowError(error);
-	}
-	PG_END_TRY();
+	if (error == NULL)
+		return NULL;
+	round->sent = sent;
+	if (error->sqlerrcode == ERRCODE_QUERY_CANCELED)
+		ReThrowError(error);
 	return error;
 }
 
@@ -616,9 +614,7 @@ compare_boards(Round *round, int from, int to)
 	 * for the locks that this transaction holds.
 	 */
 	if (error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE)
-		(void) set_config_option("lock_timeout", "1ms", PGC_USERSET,
-								 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
-								 false);
+		lb_set_locally("lock_timeout", "1ms");
 	one_definition = end_of_definition(round->watches, from, to) == to;
 	if (one_definition &&
 		(error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE ||

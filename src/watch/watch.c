@@ -270,11 +270,8 @@ lb_begin_reading(void)
 {
 	int			nestlevel = lb_begin_texts();
 
-	(void) set_config_option("search_path", "pg_catalog, pg_temp",
-							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
-							 true, 0, false);
-	(void) set_config_option("row_security", "off", PGC_USERSET,
-							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	lb_set_locally("search_path", "pg_catalog, pg_temp");
+	lb_set_locally("row_security", "off");
 	return nestlevel;
 }
 

@@ -252,8 +252,7 @@ read_standings(const LbDefinition *family, const char *key)
 
 	/* Whatever the session has set. */
 	nestlevel = lb_begin_texts();
-	(void) set_config_option("leaderboard.json_bigint", "number", PGC_USERSET,
-							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	lb_set_locally("leaderboard.json_bigint", "number");
 	for (uint64 i = 0; i < n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();

@@ -15,7 +15,6 @@
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "storage/proc.h"
-#include "utils/guc.h"
 #include "utils/resowner.h"
 #include "utils/timeout.h"
 
@@ -43,9 +42,7 @@ lb_limit_waits(void)
 	int			timeout = lb_lock_timeout(LB_VISIT_LOCK_TIMEOUT);
 
 	if (LockTimeout == 0 || LockTimeout > timeout)
-		(void) set_config_option("lock_timeout", psprintf("%d", timeout),
-								 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
-								 true, 0, false);
+		lb_set_locally("lock_timeout", psprintf("%d", timeout));
 }
 
 bool

@@ -31,7 +31,6 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
-#include "utils/resowner.h"
 #include "utils/timestamp.h"
 
 #include "boards/distributed.h"
@@ -40,6 +39,7 @@
 #include "reads/read.h"
 #include "reads/text.h"
 #include "sql/spi.h"
+#include "util/subxact.h"
 #include "windows/archive.h"
 #include "windows/visit.h"
 #include "workers/worker.h"
@@ -106,10 +106,7 @@ drop_partition(LbVisit *visit, const LbDefinition *defn, Oid partition,
 	int			nestlevel = NewGUCNestLevel();
 	bool		same;
 
-	(void) set_config_option("lock_timeout",
-							 psprintf("%d", lb_lock_timeout(DROP_LOCK_TIMEOUT)),
-							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true,
-							 0, false);
+	lb_set_locally("lock_timeout", psprintf("%d", lb_lock_timeout(DROP_LOCK_TIMEOUT)));
 	visit->removing.in_use = true;
 	LockRelationOid(defn->source, AccessExclusiveLock);
 	visit->removing.in_use = false;
@@ -184,50 +181,41 @@ typedef struct Deletion
 	Oid			element;		/* type of the array's elements */
 	int			nargs;
 	LbArg		args[3];		/* the first is set for each statement */
+	uint64		removed;		/* rows, by the last one */
 	int64		refused;		/* rows that a constraint keeps */
 	char	   *why;			/* what it said first, or NULL */
 } Deletion;
 
+/* Called by lb_try(). */
+static void
+delete_elements(void *arg)
+{
+	Deletion   *d = arg;
+
+	d->removed = delete_as_owner(d->defn, d->sql, d->nargs, d->args);
+}
+
 /*
- * Delete the rows of n elements, in a subtransaction.  Returns false if a
- * constraint keeps some of them.
+ * Delete the rows of n elements.  Returns false if a constraint keeps some of
+ * them; then none is deleted.
  */
 static bool
-try_delete(Deletion *d, Datum *elements, int n, uint64 *removed)
+try_delete(Deletion *d, Datum *elements, int n)
 {
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-	volatile bool ok = true;
+	ErrorData  *error;
 
 	CHECK_FOR_INTERRUPTS();
 	d->args[0] = lb_arg_array(d->element, elements, NULL, n);
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
-	PG_TRY();
-	{
-		*removed = delete_as_owner(d->defn, d->sql, d->nargs, d->args);
-		ReleaseCurrentSubTransaction();
-	}
-	PG_CATCH();
-	{
-		ErrorData  *edata;
-
-		MemoryContextSwitchTo(context);
-		edata = CopyErrorData();
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
-		if (ERRCODE_TO_CATEGORY(edata->sqlerrcode) !=
-			ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION)
-			ReThrowError(edata);
-		if (d->why == NULL)
-			d->why = MemoryContextStrdup(d->visit->context, edata->message);
-		FreeErrorData(edata);
-		ok = false;
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(context);
-	CurrentResourceOwner = owner;
-	return ok;
+	error = lb_try(delete_elements, d);
+	if (error == NULL)
+		return true;
+	if (ERRCODE_TO_CATEGORY(error->sqlerrcode) !=
+		ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION)
+		ReThrowError(error);
+	if (d->why == NULL)
+		d->why = MemoryContextStrdup(d->visit->context, error->message);
+	FreeErrorData(error);
+	return false;
 }
 
 /*
@@ -237,10 +225,10 @@ try_delete(Deletion *d, Datum *elements, int n, uint64 *removed)
 static uint64
 delete_rows(Deletion *d, Datum *elements, int n)
 {
-	uint64		removed = 0;
+	uint64		removed;
 
-	if (try_delete(d, elements, n, &removed))
-		return removed;
+	if (try_delete(d, elements, n))
+		return d->removed;
 	if (n == 1)
 	{
 		d->refused++;

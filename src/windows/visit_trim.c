@@ -82,10 +82,8 @@ trim(LbVisit *visit, LbTrimmed number, const char *table, const char *condition,
 	 * order of an index that a user has made.
 	 */
 	nestlevel = NewGUCNestLevel();
-	(void) set_config_option("synchronize_seqscans", "off", PGC_USERSET,
-							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-	(void) set_config_option("enable_indexscan", "off", PGC_USERSET,
-							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	lb_set_locally("synchronize_seqscans", "off");
+	lb_set_locally("enable_indexscan", "off");
 	(void) lb_own_exec_once(psprintf("WITH d AS (DELETE FROM @.%s AS t WHERE t.ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
 									 "SELECT t.ctid FROM @.%s AS t WHERE t.ctid OPERATOR(pg_catalog.>) $3 AND (%s) "
 									 "LIMIT $2 FOR UPDATE SKIP LOCKED)) AND (%s) RETURNING t.ctid) "
