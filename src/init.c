@@ -76,7 +76,7 @@ _PG_init(void)
 	lb_denied_init();
 	lb_xact_init();
 	lb_ddl_init(lb_follow_rename);
-	lb_window_init();
+	lb_leaderboards_init();
 	lb_submit_init();
 	lb_windows_init();
 	lb_notify_init();

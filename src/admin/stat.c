@@ -119,6 +119,8 @@ state_name(const DefRow *def)
 	}
 }
 
+#define BOARD_COLUMNS 38		/* of a row of lb_stat_boards() */
+
 /* The rows of a definition, as they are put into the result. */
 typedef struct Listing
 {
@@ -181,8 +183,8 @@ static void
 put_row(Listing *list, const char *name, const BoardRow *row, RowKind kind)
 {
 	const DefRow *def = &list->def;
-	Datum		values[38];
-	bool		nulls[38];
+	Datum		values[BOARD_COLUMNS];
+	bool		nulls[BOARD_COLUMNS];
 	const uint64 *planned = &row->counts[LB_COUNT_PLANNED_CAUSES];
 	int			i = 0;
 

@@ -61,8 +61,8 @@ typedef enum LbCounter
 	LB_COUNT_CHANGES = LB_NCAUSES,	/* rows settled */
 	LB_COUNT_INDEX_READS,
 	LB_COUNT_PLANNED_READS,		/* by nodes of plans */
-	LB_COUNT_PLANNED_CAUSES,	/* the first of LB_NCAUSES: a node has run the
-								 * plan without the index */
+	LB_COUNT_PLANNED_CAUSES,	/* the first of LB_NCAUSES, which come last: a
+								 * node has run the plan without the index */
 	LB_NCOUNTERS = LB_COUNT_PLANNED_CAUSES + LB_NCAUSES
 } LbCounter;
 

@@ -343,7 +343,7 @@ any_window_has(const char *prefix, int len)
 }
 
 void
-lb_window_init(void)
+lb_leaderboards_init(void)
 {
 	static const LbAliases aliases = {
 		.resolve = lb_window_alias,

@@ -80,7 +80,7 @@ extern TimestampTz lb_window_goes(const LbWindow *window, const LbSpan *span);
 extern char *lb_window_alias(const char *name, int len, int *keylen);
 
 /* _PG_init: have names of windows lead to their boards. */
-extern void lb_window_init(void);
+extern void lb_leaderboards_init(void);
 
 /* The op that a text names; raises 22023, with more at the end of its hint. */
 extern LbOp lb_op_from_text(const char *s, const char *more);

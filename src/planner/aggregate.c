@@ -492,7 +492,7 @@ make_exprs(const Match *match)
 	exprs = lappend(exprs, copyObject(match->operands));
 	exprs = lappend(exprs, copyObject(match->filter_operands));
 	return list_concat(exprs, subquery == NULL ? list_make2(NIL, NIL) :
-					   lb_limit_exprs(subquery));
+					   lb_page_limit_exprs(subquery));
 }
 
 static void

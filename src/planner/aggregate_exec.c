@@ -137,9 +137,9 @@ evaluate_place(const LbDefinition *defn, Asked *agg, ExprContext *context)
 static bool
 evaluate_limit(AggNode *node)
 {
-	return lb_limit_evaluate(&node->limit,
-							 node->answer.css.ss.ps.ps_ExprContext,
-							 &node->rows) &&
+	return lb_page_limit_evaluate(&node->limit,
+								  node->answer.css.ss.ps.ps_ExprContext,
+								  &node->rows) &&
 		(node->limited || (node->rows.all && node->rows.skip == 0));
 }
 
@@ -688,7 +688,7 @@ begin_aggregate(CustomScanState *css, EState *estate, int eflags)
 
 	lb_answer_begin(css, estate, eflags);
 	lb_check_functions(list_nth(scan->custom_private, LB_AGG_QUALS));
-	lb_limit_begin(&node->limit, &node->answer, LB_AGG_LIMIT);
+	lb_page_limit_begin(&node->limit, &node->answer, LB_AGG_LIMIT);
 	node->limited = list_nth(scan->custom_private, LB_AGG_LIMITED) != NIL;
 	if (several != NIL)
 		node->answer.open = linitial_int(several);
@@ -735,7 +735,7 @@ explain_aggregate(CustomScanState *css, List *ancestors, ExplainState *es)
 		lb_answer_explain_quals(linitial_oid(table), "Table Cond",
 								list_nth(scan->custom_private, LB_AGG_QUALS), es);
 	}
-	lb_limit_explain(&node->limit, &node->answer, false, ancestors, es);
+	lb_page_limit_explain(&node->limit, &node->answer, false, ancestors, es);
 	lb_answer_explain(css, ancestors, es);
 }
 

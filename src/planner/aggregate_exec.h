@@ -60,7 +60,7 @@ enum
 	LB_AGG_COND_OPERANDS,
 	LB_AGG_AGG_OPERANDS,
 	LB_AGG_FILTER_OPERANDS,
-	LB_AGG_LIMIT				/* lb_limit_exprs() of a subquery */
+	LB_AGG_LIMIT				/* lb_page_limit_exprs() of a subquery */
 };
 
 /* The node. */

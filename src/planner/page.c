@@ -193,7 +193,7 @@ set_cost(const Match *match, const FinalPathExtraData *limit,
 {
 	const LbSource *source = match->source;
 	const PathTarget *target = path->path.pathtarget;
-	double		rows = lb_limit_rows(limit, source->rel->rows);
+	double		rows = lb_page_limit_rows(limit, source->rel->rows);
 	double		share = rows / Max(source->rel->rows, 1.0);
 	double		steps = 1 + log2(Max(source->rel->tuples, 1.0) + 1);
 	QualCost	operands;
@@ -238,7 +238,7 @@ add_path_for(const Match *match, const FinalPathExtraData *limit,
 		match->ncolumns : 0;
 
 	exprs = lappend(exprs, copyObject(match->quals.operands));
-	exprs = list_concat(exprs, lb_limit_exprs(query));
+	exprs = list_concat(exprs, lb_page_limit_exprs(query));
 	private = lappend(private, match->quals.conds);
 	private = lappend(private,
 					  list_make5_int((int) match->index, match->reverse, ties,

@@ -116,9 +116,9 @@ answer(PageNode *node)
 {
 	LbAnswer   *a = &node->answer;
 	LbMemberList members = {.context = CurrentMemoryContext};
-	bool		valid = lb_limit_evaluate(&node->limit,
-										  a->css.ss.ps.ps_ExprContext,
-										  &node->stretch);
+	bool		valid = lb_page_limit_evaluate(&node->limit,
+											   a->css.ss.ps.ps_ExprContext,
+											   &node->stretch);
 	bool		empty = valid && lb_stretch_is_empty(&node->stretch);
 	const LbDefinition *defn = lb_answer_prepare(a, &empty);
 
@@ -212,7 +212,7 @@ begin_page(CustomScanState *css, EState *estate, int eflags)
 	node->conds = lb_init_conds(conds,
 								list_nth(scan->custom_exprs, LB_PAGE_COND_OPERANDS),
 								&css->ss.ps);
-	lb_limit_begin(&node->limit, &node->answer, LB_PAGE_LIMIT);
+	lb_page_limit_begin(&node->limit, &node->answer, LB_PAGE_LIMIT);
 	node->index = (Oid) list_nth_int(order, LB_PAGE_INDEX);
 	node->stretch.reverse = list_nth_int(order, LB_PAGE_REVERSE);
 	node->stretch.ties = list_nth_int(order, LB_PAGE_TIES);
@@ -253,8 +253,8 @@ explain_page(CustomScanState *css, List *ancestors, ExplainState *es)
 
 	if (node->stretch.reverse)
 		ExplainPropertyText("Order", "reverse", es);
-	lb_limit_explain(&node->limit, &node->answer, node->stretch.ties > 0,
-					 ancestors, es);
+	lb_page_limit_explain(&node->limit, &node->answer, node->stretch.ties > 0,
+						  ancestors, es);
 	lb_answer_explain(css, ancestors, es);
 }
 

@@ -36,7 +36,7 @@ enum
 	LB_PAGE_CHECKS,				/* not empty: the select list may raise an
 								 * error, depending on the scores */
 	LB_PAGE_COND_OPERANDS = LB_EXPRS_FIRST, /* in custom_exprs */
-	LB_PAGE_LIMIT				/* lb_limit_exprs() */
+	LB_PAGE_LIMIT				/* lb_page_limit_exprs() */
 };
 
 /* The node. */

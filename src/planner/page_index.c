@@ -205,7 +205,7 @@ set_cost(const Match *match, const FinalPathExtraData *limit,
 {
 	const LbSource *source = match->source;
 	const PathTarget *target = path->path.pathtarget;
-	double		rows = lb_limit_rows(limit, source->rel->rows);
+	double		rows = lb_page_limit_rows(limit, source->rel->rows);
 	double		steps = 1 + log2(Max(source->rel->tuples, 1.0) + 1);
 	QualCost	operands;
 
@@ -272,7 +272,7 @@ lb_add_page_index_path(const LbSource *source, LbDefinition *defn,
 	exprs = lb_answer_exprs(&match.quals);
 	exprs = lappend(exprs, copyObject(match.quals.operands));
 	exprs = lappend(exprs, copyObject(extract_actual_clauses(source->rel->baserestrictinfo, false)));
-	exprs = list_concat(exprs, lb_limit_exprs(source->root->parse));
+	exprs = list_concat(exprs, lb_page_limit_exprs(source->root->parse));
 	private = lb_answer_private(defn, &match.quals);
 	private = lappend(private, match.quals.conds);
 	private = lappend(private,

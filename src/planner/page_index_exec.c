@@ -216,8 +216,8 @@ find_start(PageIndexNode *node)
 {
 	LbAnswer   *a = &node->answer;
 	ExprContext *context = a->css.ss.ps.ps_ExprContext;
-	bool		valid = lb_limit_evaluate(&node->limit, context,
-										  &node->stretch);
+	bool		valid = lb_page_limit_evaluate(&node->limit, context,
+											   &node->stretch);
 	bool		empty = valid && lb_stretch_is_empty(&node->stretch);
 	const LbDefinition *defn = lb_answer_prepare(a, &empty);
 	First		first;
@@ -394,7 +394,7 @@ begin_page_index(CustomScanState *css, EState *estate, int eflags)
 								&css->ss.ps);
 	node->quals = ExecInitQual(list_nth(scan->custom_exprs, LB_START_QUALS),
 							   &css->ss.ps);
-	lb_limit_begin(&node->limit, &node->answer, LB_START_LIMIT);
+	lb_page_limit_begin(&node->limit, &node->answer, LB_START_LIMIT);
 	node->indexid = (Oid) list_nth_int(order, LB_START_INDEX);
 	if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY))
 		node->index = index_open(node->indexid, AccessShareLock);
@@ -449,7 +449,7 @@ explain_page_index(CustomScanState *css, List *ancestors, ExplainState *es)
 						es);
 	if (node->stretch.reverse)
 		ExplainPropertyText("Order", "reverse", es);
-	lb_limit_explain(&node->limit, &node->answer, false, ancestors, es);
+	lb_page_limit_explain(&node->limit, &node->answer, false, ancestors, es);
 	lb_answer_explain(css, ancestors, es);
 }
 

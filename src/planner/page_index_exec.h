@@ -36,7 +36,7 @@ enum
 								 * satisfy the quals as it does */
 	LB_START_COND_OPERANDS = LB_EXPRS_FIRST,	/* in custom_exprs */
 	LB_START_QUALS,				/* what the rows of the index must satisfy */
-	LB_START_LIMIT				/* lb_limit_exprs() */
+	LB_START_LIMIT				/* lb_page_limit_exprs() */
 };
 
 /* The node. */

@@ -145,7 +145,7 @@ lb_may_be_page(const LbSource *source, const LbDefinition *defn,
 }
 
 double
-lb_limit_rows(const FinalPathExtraData *limit, double rows)
+lb_page_limit_rows(const FinalPathExtraData *limit, double rows)
 {
 	rows = Max(rows, 1.0);
 	if (limit->count_est < 0)
@@ -161,7 +161,7 @@ list_of(Node *expr)
 }
 
 List *
-lb_limit_exprs(const Query *query)
+lb_page_limit_exprs(const Query *query)
 {
 	return list_make2(list_of(query->limitCount),
 					  list_of(query->limitOffset));
@@ -246,7 +246,7 @@ init_rows(const LbAnswer *a, int exprs)
 }
 
 void
-lb_limit_begin(LbPageLimit *limit, const LbAnswer *a, int exprs)
+lb_page_limit_begin(LbPageLimit *limit, const LbAnswer *a, int exprs)
 {
 	limit->exprs = exprs;
 	limit->count = init_rows(a, exprs);
@@ -273,8 +273,8 @@ evaluate_rows(ExprState *expr, ExprContext *context, bool *isnull,
 
 /* In the order in which a Limit node evaluates them. */
 bool
-lb_limit_evaluate(const LbPageLimit *limit, ExprContext *context,
-				  LbStretch *stretch)
+lb_page_limit_evaluate(const LbPageLimit *limit, ExprContext *context,
+					   LbStretch *stretch)
 {
 	bool		no_offset;
 
@@ -299,8 +299,8 @@ explain_rows(const LbAnswer *a, const char *label, int exprs, List *ancestors,
 }
 
 void
-lb_limit_explain(const LbPageLimit *limit, const LbAnswer *a, bool ties,
-				 List *ancestors, ExplainState *es)
+lb_page_limit_explain(const LbPageLimit *limit, const LbAnswer *a, bool ties,
+					  List *ancestors, ExplainState *es)
 {
 	explain_rows(a, "Limit", limit->exprs, ancestors, es);
 	if (ties)

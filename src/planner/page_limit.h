@@ -46,13 +46,13 @@ extern bool lb_may_be_page(const LbSource *source, const LbDefinition *defn,
 /*
  * The planner's estimate of the rows that LIMIT and OFFSET leave of rows.
  */
-extern double lb_limit_rows(const FinalPathExtraData *limit, double rows);
+extern double lb_page_limit_rows(const FinalPathExtraData *limit, double rows);
 
 /*
  * LIMIT and OFFSET for custom_exprs: two lists of one expression or none,
  * copies.
  */
-extern List *lb_limit_exprs(const Query *query);
+extern List *lb_page_limit_exprs(const Query *query);
 
 /*
  * A path for a node that takes the place of a Limit node, over the cheapest
@@ -88,18 +88,18 @@ typedef struct LbPageLimit
  * Prepare what the lists at exprs and behind it have.  Takes memory of the
  * current context, and can raise.
  */
-extern void lb_limit_begin(LbPageLimit *limit, const LbAnswer *a, int exprs);
+extern void lb_page_limit_begin(LbPageLimit *limit, const LbAnswer *a, int exprs);
 
 /*
  * Set the places that a stretch skips, and the rows that it has, in the memory
  * of the current context.  Returns false if the child must be run, to raise an
  * error.
  */
-extern bool lb_limit_evaluate(const LbPageLimit *limit, ExprContext *context,
-							  LbStretch *stretch);
+extern bool lb_page_limit_evaluate(const LbPageLimit *limit, ExprContext *context,
+								   LbStretch *stretch);
 
 /* Lines of EXPLAIN: with ties, that LIMIT has them. */
-extern void lb_limit_explain(const LbPageLimit *limit, const LbAnswer *a,
-							 bool ties, List *ancestors, ExplainState *es);
+extern void lb_page_limit_explain(const LbPageLimit *limit, const LbAnswer *a,
+								  bool ties, List *ancestors, ExplainState *es);
 
 #endif							/* LB_PAGE_LIMIT_H */

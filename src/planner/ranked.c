@@ -534,11 +534,11 @@ lb_add_ranked_page_path(PlannerInfo *root, RelOptInfo *final,
 		(void) lb_miss(&match.source, match.defn, LB_MISS_FEW_ROWS);
 		return;
 	}
-	lb_limit_rank_page(&match, limit, &lookup);
+	lb_page_limit_rank_page(&match, limit, &lookup);
 	match.quals.one_time = list_concat(lb_ranked_one_time(&match),
 									   match.quals.one_time);
 	path = make_path(&match, &lookup, final, child,
-					 lb_limit_exprs(root->parse));
+					 lb_page_limit_exprs(root->parse));
 	if (path == NULL)
 		return;
 	path->path.pathtarget = child->pathtarget;

@@ -272,8 +272,8 @@ find_by_ranks(RankedNode *node)
 	LbAnswer   *a = &node->answer;
 	ExprContext *context = a->css.ss.ps.ps_ExprContext;
 	LbMemberList members = {.context = CurrentMemoryContext};
-	bool		valid = lb_limit_evaluate(&node->limit, context,
-										  &node->stretch);
+	bool		valid = lb_page_limit_evaluate(&node->limit, context,
+											   &node->stretch);
 	bool		empty = valid && lb_stretch_is_empty(&node->stretch);
 	const LbDefinition *defn = lb_answer_prepare(a, &empty);
 
@@ -536,7 +536,7 @@ init_range(RankedNode *node, const CustomScan *scan)
 	const List *operands = list_nth(scan->custom_exprs, LB_RANKED_BOUNDS);
 	PlanState  *ps = &node->answer.css.ss.ps;
 
-	lb_limit_begin(&node->limit, &node->answer, LB_RANKED_LIMIT);
+	lb_page_limit_begin(&node->limit, &node->answer, LB_RANKED_LIMIT);
 	node->by_rank = range != NIL;
 	if (!node->by_rank)
 		return;
@@ -696,7 +696,7 @@ explain_ranked(CustomScanState *css, List *ancestors, ExplainState *es)
 	lb_answer_explain_exprs(&node->answer,
 							node->by_rank ? "Rank Cond" : "Member Cond",
 							LB_RANKED_CLAUSES, ancestors, es);
-	lb_limit_explain(&node->limit, &node->answer, false, ancestors, es);
+	lb_page_limit_explain(&node->limit, &node->answer, false, ancestors, es);
 	lb_answer_explain_quals(node->table, "Ranked Rows",
 							list_nth(scan->custom_private, LB_RANKED_WHERE), es);
 	lb_answer_explain(css, ancestors, es);

@@ -364,8 +364,8 @@ lb_find_rank_page(const LbRanked *match, List *pathkeys, LbLookup *lookup)
 }
 
 void
-lb_limit_rank_page(const LbRanked *match, const FinalPathExtraData *limit,
-				   LbLookup *lookup)
+lb_page_limit_rank_page(const LbRanked *match, const FinalPathExtraData *limit,
+						LbLookup *lookup)
 {
-	estimate_lookup(match, lb_limit_rows(limit, lookup->rows), lookup);
+	estimate_lookup(match, lb_page_limit_rows(limit, lookup->rows), lookup);
 }

@@ -25,8 +25,8 @@ extern bool lb_find_rank_range(const LbRanked *match, LbLookup *lookup);
  */
 extern bool lb_find_rank_page(const LbRanked *match, List *pathkeys,
 							  LbLookup *lookup);
-extern void lb_limit_rank_page(const LbRanked *match,
-							   const FinalPathExtraData *limit,
-							   LbLookup *lookup);
+extern void lb_page_limit_rank_page(const LbRanked *match,
+									const FinalPathExtraData *limit,
+									LbLookup *lookup);
 
 #endif							/* LB_RANKED_RANGE_H */

@@ -221,7 +221,7 @@ find_bound(ScanNode *node)
 	if (!node->limited)
 		return -1;
 	old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
-	found = lb_limit_evaluate(&node->limit, context, &limit);
+	found = lb_page_limit_evaluate(&node->limit, context, &limit);
 	MemoryContextSwitchTo(old);
 	if (!found || limit.all || limit.max_rows > PG_INT64_MAX - limit.skip)
 		return -1;
@@ -330,7 +330,7 @@ begin_scan(CustomScanState *css, EState *estate, int eflags)
 	node->pages = list_nth_int(order, LB_SCAN_PAGES);
 	node->limited = list_length(scan->custom_exprs) > LB_SCAN_LIMIT;
 	if (node->limited)
-		lb_limit_begin(&node->limit, &node->answer, LB_SCAN_LIMIT);
+		lb_page_limit_begin(&node->limit, &node->answer, LB_SCAN_LIMIT);
 	node->context = AllocSetContextCreate(CurrentMemoryContext,
 										  "leaderboard scan",
 										  ALLOCSET_DEFAULT_SIZES);

@@ -292,8 +292,12 @@ lb_drop_limit(PG_FUNCTION_ARGS)
 	leaderboard = limited_leaderboard(board);
 	if (leaderboard != NULL)
 		lb_begin_settings(leaderboard);
-	if (is_distributed(leaderboard) && !is_same(lb_limit_board(name), board))
-		raise_changed(name);
+	if (is_distributed(leaderboard))
+	{
+		(void) lb_require_distributed();
+		if (!is_same(lb_limit_board(name), board))
+			raise_changed(name);
+	}
 	SPI_connect();
 	(void) lb_own_exec(&plans[0],
 					   "DELETE FROM @.lb_limit WHERE name OPERATOR(pg_catalog.=) $1",

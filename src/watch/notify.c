@@ -5,7 +5,10 @@
  *
  * lb_notify() compares what is watched with what it was at the last time,
  * sends the differences, and records the new state in the same transaction.
- * So nothing is lost when a worker ends.  An error that keeps a board from
+ * So nothing is lost when a worker ends.  If another transaction has locked or
+ * changed a row of lb_watched since the round has read it, the round leaves it
+ * out (UPDATE_WATCH): that transaction has sent the change, or lb_watch() has
+ * recorded a newer state.  An error that keeps a board from
  * being compared is recorded as well, and logged once.  The worker does what
  * lb_notify() does, at every leaderboard.notify_interval, for as long as the
  * database has watches.
@@ -31,9 +34,10 @@
  *
  * COMMIT PREPARED runs no callback of ours.  So the worker stays while a
  * transaction, prepared ones included, holds a lock to write to lb_watched:
- * its rows may become visible at any time.  It leaves if there are no watches,
- * or if another session needs the database without connections; the launcher
- * starts it again.
+ * its rows may become visible at any time.  Twice a second it looks whether it
+ * has to leave: if there are no watches, if another session needs the database
+ * without connections, or if a build needs its place among the background
+ * workers.  The launcher starts it again.
  *
  *-------------------------------------------------------------------------
  */

@@ -1074,7 +1074,7 @@ finds_bug()
 planted_search()
 {
 	case $1 in
-		1) search=('steps are enough' -S -r 30 -c 5 -P 0 -n 100000) ;;
+		1) search=('steps are enough' -S -r 12 -c 5 -P 0 -n 100000) ;;
 		10) search=('FAILED.*o_stale' -c 1 -P 100 -n 1 -i 0) ;;
 		1[1-4]) search=('FAILED' -c 4 -P 100 -n 5000) ;;
 		16) search=('FAILED' -R "host=$standby dbname=oracle" -c 4 -n 5000) ;;
@@ -1100,7 +1100,7 @@ part_planted()
 	set_applier off
 	PGOPTIONS='-c leaderboard.enable_index=off' \
 		check "a server that does without the index is found out" \
-		finds_bug 'used the index' -S -c 5 -n 2000
+		finds_bug 'used the index' -S -c 5 -n 500
 	use_standby "$standby"
 	PGOPTIONS='-c leaderboard.enable_index=off' \
 		check "a standby that does without the index is found out" \

@@ -102,6 +102,18 @@ for my $header (sort grep { /\.h$/ } keys %includes)
 }
 is(join("\n", @foreign), '', 'a header declares what its file defines');
 
+# A folder of more than ten files lists them.
+my (%folder, @unlisted);
+push @{ $folder{$_->[0]} }, $_->[1] for map { [ m{^(\w+)/(\w+\.[ch])$} ] } grep { m{/} } sort keys %includes;
+for my $name (sort keys %folder)
+{
+	my $readme = -e "$src/$name/README" ? slurp_file("$src/$name/README") : '';
+
+	next if $readme eq '' && @{ $folder{$name} } <= 10;
+	push @unlisted, map { "$name/$_" } grep { /\.c$/ && $readme !~ /^\s+(?:\.\.\. )?\Q$_\E\s/m } @{ $folder{$name} };
+}
+is(join("\n", @unlisted), '', 'READMEs list the files of their folders');
+
 # The table of what is read without a lock.
 my $unlocked = slurp_file("$src/ledger/README");
 my @places = $unlocked =~ m{^(\w+/\w+\.[ch] \w+\(\))$}mg;
