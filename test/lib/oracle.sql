@@ -101,11 +101,10 @@ WHERE skip >= 0$$),
 SELECT format('lb_page{_key}(%s, %L, %s)', a.n, {board}, skip),
 	(SELECT string_agg(row(t.rank, t.member, t.score, t.ties)::text, ' ' ORDER BY t.ordinality)
 		FROM lb_page{_key}(a.n, {board}, skip) WITH ORDINALITY AS t),
-	(SELECT string_agg(row({k}, m, st, ties)::text, ' ' ORDER BY place)
-		FROM b JOIN (SELECT row_number() OVER (ORDER BY {order}) AS place, {ties} AS ties
-			FROM {table} WHERE {ranked}) AS t USING (place)
-		WHERE place > skip AND place - skip <= a.n)
-FROM (SELECT count(*) AS total FROM b) AS c
+	(SELECT string_agg(row({k}, m, st, c.ties[place::integer])::text, ' ' ORDER BY place)
+		FROM b WHERE place > skip AND place - skip <= a.n)
+FROM (SELECT count(*) AS total, (SELECT array_agg({ties}::text ORDER BY {order})
+			FROM {table} WHERE {ranked}) AS ties FROM b) AS c
 	CROSS JOIN LATERAL (VALUES (10, 0), (0, 0), (5, total / 2), (2147483647, 0),
 		($A % 20, ($B % 100)::bigint), (4, 9223372036854775807)) AS a (n, skip)$$),
 
@@ -134,10 +133,11 @@ FROM {few_keys} AS k (i) CROSS JOIN (VALUES (0), (1), ($A % 100)) AS r (radius)$
 ('lb_tier', 'm', $$
 SELECT format('lb_tier{_key}(%s, %L, %L)', i, {board}, t),
 	lb_tier{_key}(i{:m}, {board}, t)::text,
-	(SELECT (1 + count(*) FILTER (WHERE 100 * (CASE {method} WHEN 'row_number' THEN place ELSE r END - 1) >= p * n))::text
-		FROM b CROSS JOIN unnest(t) AS u (p) WHERE m = i AND nth = 1 GROUP BY m)
+	CASE WHEN place IS NOT NULL THEN (SELECT 1 + count(*) FILTER (WHERE 100 * (CASE {method} WHEN 'row_number' THEN place ELSE r END - 1) >= p * n)
+		FROM unnest(t) AS u (p))::text END
 FROM {keys} AS k (i)
-	CROSS JOIN (VALUES ('{1,10,50}'::numeric[]), ('{0.7,33.3,66.67,100}'), ('{100}')) AS v (t)$$),
+	CROSS JOIN (VALUES ('{1,10,50}'::numeric[]), ('{0.7,33.3,66.67,100}'), ('{100}')) AS v (t)
+	LEFT JOIN b ON m = i AND nth = 1$$),
 
 ('lb_at', 'ms', $$
 SELECT format('lb_at{_key}(%s, %L)', p, {board}),
@@ -146,6 +146,7 @@ FROM {places} AS x (p)
 	LEFT JOIN LATERAL lb_at{_key}(p, {board}) AS a ON true
 	LEFT JOIN b ON place = p$$),
 
+-- The largest radius returns the whole board, so some of the members have it.
 ('lb_around', 'ms', $$
 SELECT format('lb_around{_key}(%s, %L, %s)', i, {board}, radius),
 	(SELECT string_agg(row(t.rank, t.member, t.score)::text, ' ' ORDER BY t.ordinality)
@@ -154,7 +155,8 @@ SELECT format('lb_around{_key}(%s, %L, %s)', i, {board}, radius),
 		FROM b WHERE place BETWEEN p - radius AND p + radius)
 FROM {few_keys} AS k (i)
 	CROSS JOIN (VALUES (0), (1), (5), ($A % 100), (2147483647)) AS r (radius)
-	LEFT JOIN LATERAL (SELECT place FROM b WHERE m = i AND nth = 1) AS x (p) ON true$$),
+	LEFT JOIN LATERAL (SELECT place FROM b WHERE m = i AND nth = 1) AS x (p) ON true
+WHERE radius < 100 OR p IS NULL OR p < 3 OR p % 10 = 0$$),
 
 ('lb_count', '', $$
 SELECT format('lb_count(%L)', {board}::text), lb_count({board})::text, (SELECT count(*) FROM b)::text$$),

@@ -366,18 +366,22 @@ extern bool compare_some(const Table *table, int n);
 /* The same with the columns of another table of the same values. */
 extern bool compare_by(const Table *table, const Table *by, int n);
 
-/* Compare one of the functions, or its twin, on one board, if it serves that. */
-extern int	ncomparisons;
-extern void compare_function(int i, const Look *look);
-
-/* quiet.c */
-
 /*
  * Compare every function for every member on every board, by the index, or a third
  * of the functions and boards, chosen by the seed, by their queries.
  */
 extern void compare_all(void);
 extern void compare_by_query(void);
+
+/* quiet.c */
+
+/*
+ * Have several processes call a function, and add up their results.  It calls
+ * take_next() before each of its comparisons, always in the same order, and makes
+ * those for which that returns true.
+ */
+extern void share_out(void (*compare) (void));
+extern bool take_next(void);
 
 /* random.c */
 
