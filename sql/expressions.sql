@@ -140,7 +140,7 @@ DROP FUNCTION ey.heft(integer, integer);
 DROP OPERATOR ey.<<>> (integer, integer);
 -- A type that changes, where it can.
 ALTER TABLE ey.ratings DROP per_game;
-ALTER TABLE ey.ratings ALTER points TYPE bigint;
+SELECT state, message FROM lbt.error('ALTER TABLE ey.ratings ALTER points TYPE bigint');
 SELECT lb_drop_board('weighed');
 ALTER TABLE ey.ratings ALTER points TYPE bigint;
 SELECT board, rank_by FROM lb_board ORDER BY board;

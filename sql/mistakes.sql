@@ -38,6 +38,11 @@ BEGIN
 	WHEN OTHERS THEN
 		GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL,
 			hint = PG_EXCEPTION_HINT, context = PG_EXCEPTION_CONTEXT;
+		-- The server's own, which each version words in its own way
+		IF state = '42883' THEN
+			detail := '';
+			hint := '';
+		END IF;
 		result := state || ' ' || message || coalesce(E'\n  DETAIL ' || nullif(detail, ''), '') || coalesce(E'\n  HINT ' || nullif(hint, ''), '')
 			|| CASE WHEN context ~ 'OPERATOR\(' THEN E'\n  A STATEMENT OF OURS' ELSE '' END
 			|| coalesce(E'\n  ' || substring(context FROM '^argument .*?(?=\n)'), '');

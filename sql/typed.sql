@@ -90,7 +90,7 @@ SELECT lb_rank_key(7, 'u');
 SELECT lb_rank_key(ROW(1), 'two');
 SELECT lb_rank_key(1.5, 'i2');
 SELECT lb_rank_of_score_key(interval '1 s', 'i2');
-SELECT lb_count_between_key(true, now(), 'i2');
+SELECT state, message FROM lbt.error($$SELECT lb_count_between_key(true, now(), 'i2')$$);
 SELECT lb_rank_key(NULL::uuid, 'u'), lb_rank_key(NULL::uuid, 'i2'), lb_rank_of_score_key(NULL::numeric, 'i2');
 DROP FUNCTION wrong, rank_of, plpgsql_rank_of;
 DROP VIEW ranks;

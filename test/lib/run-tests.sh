@@ -1147,6 +1147,9 @@ part_monitoring()
 	if ! command -v prometheus-postgres-exporter || ! command -v promtool; then
 		get_packages prometheus prometheus prometheus-postgres-exporter ||
 			show_output "$apt_log"
+		# Newer releases have it apart.
+		[ -e prometheus/usr/bin/promtool ] || get_packages prometheus promtool ||
+			show_output "$apt_log"
 		PATH=$PATH:$WORK/prometheus/usr/bin
 	fi
 	prepare_install

@@ -22,18 +22,28 @@ PG_MODULE_MAGIC;
 void		_PG_init(void);
 PG_FUNCTION_INFO_V1(engine_plans);
 
+/* Version 19 has one more argument. */
+#if PG_VERSION_NUM >= 190000
+#include "commands/explain_state.h"
+#define EXPLAINED , ExplainState *es
+#define EXPLAIN_STATE , es
+#else
+#define EXPLAINED
+#define EXPLAIN_STATE
+#endif
+
 static int	nplans = 0;
 static planner_hook_type prev_planner = NULL;
 
 static PlannedStmt *
-plan(Query *parse, const char *query_string, int options, ParamListInfo params)
+plan(Query *parse, const char *query_string, int options, ParamListInfo params EXPLAINED)
 {
 	/* A copy of an empty list is NULL. */
 	if (params != NULL && copyParamList(params) == NULL)
 		elog(ERROR, "the list of parameters is empty");
 	nplans++;
-	return prev_planner ? prev_planner(parse, query_string, options, params) :
-		standard_planner(parse, query_string, options, params);
+	return prev_planner ? prev_planner(parse, query_string, options, params EXPLAIN_STATE) :
+		standard_planner(parse, query_string, options, params EXPLAIN_STATE);
 }
 
 /* How often this backend has planned. */
