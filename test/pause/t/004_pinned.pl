@@ -41,7 +41,7 @@ ok( $node->poll_query_until('postgres', q{
 my $vacuum = IPC::Run::start([ 'psql', '-X', '-q', '-d', $node->connstr('postgres'), '-c', 'VACUUM (INDEX_CLEANUP on) seen' ],
 	'<', \undef, '>', \$errors, '2>', \$errors);
 ok( $node->poll_query_until('postgres', q{
-		SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'BufferPin')
+		SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type LIKE 'Buffer%' AND query LIKE 'VACUUM%')
 			OR (SELECT vacuum_count > 1 FROM pg_stat_user_tables WHERE relname = 'seen')}),
 	'VACUUM waits, or has ended');
 $holder->query('SELECT pg_advisory_unlock(20260411)');
