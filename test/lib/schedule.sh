@@ -23,6 +23,16 @@ part_needs()
 	esac
 }
 
+# Parts that mostly wait: for files, for sessions that wait for each other, for a browser.
+# One of them runs beside those that keep the processors busy.
+mostly_waits()
+{
+	case $1 in
+		deb | isolation | page | queue | shards | examples | monitoring) return 0 ;;
+		*) return 1 ;;
+	esac
+}
+
 # The packages that a part installs, for prepare.sh.  apt-get must not run twice at the
 # same time, so they are installed before.  If that fails, the part says so.
 part_packages()
@@ -94,16 +104,26 @@ end_parts()
 # Whether a part can begin now.
 fits()
 {
-	local i needs
+	local i needs busy=0 waiting=0
 
 	needs=$(part_needs "${parts[$1]}")
 	[ ${#pids[@]} != 0 ] || return 0
-	[ "$needs" != all ] && [ ${#pids[@]} -lt "$jobs" ] || return 1
+	[ "$needs" != all ] || return 1
 	for i in "${!pids[@]}"; do
 		case $(part_needs "${parts[i]}") in
 			all | "$needs") return 1 ;;
 		esac
+		if mostly_waits "${parts[i]}"; then
+			waiting=1
+		else
+			busy=$((busy + 1))
+		fi
 	done
+	if mostly_waits "${parts[$1]}"; then
+		[ $waiting = 0 ]
+	else
+		[ $busy -lt "$jobs" ]
+	fi
 }
 
 run_part()
