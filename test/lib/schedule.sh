@@ -23,12 +23,12 @@ part_needs()
 	esac
 }
 
-# Parts that mostly wait: for files, for sessions that wait for each other, for a browser.
+# Parts that mostly wait: for sessions that wait for each other, for a browser.
 # One of them runs beside those that keep the processors busy.
 mostly_waits()
 {
 	case $1 in
-		deb | isolation | page | queue | shards | examples | monitoring) return 0 ;;
+		isolation | page | queue | shards | examples | monitoring) return 0 ;;
 		*) return 1 ;;
 	esac
 }
