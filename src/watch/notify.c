@@ -34,10 +34,10 @@
  *
  * COMMIT PREPARED runs no callback of ours.  So the worker stays while a
  * transaction, prepared ones included, holds a lock to write to lb_watched:
- * its rows may become visible at any time.  Twice a second it looks whether it
- * has to leave: if there are no watches, if another session needs the database
- * without connections, or if a build needs its place among the background
- * workers.  The launcher starts it again.
+ * its rows may become visible at any time.  It leaves if a round finds no
+ * watches.  Between rounds it looks twice a second whether another session
+ * needs the database without connections.  If a build finds no free background
+ * worker, the launcher terminates a notifier.  The launcher starts it again.
  *
  *-------------------------------------------------------------------------
  */

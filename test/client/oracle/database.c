@@ -61,7 +61,11 @@ set_up(void)
 	choose_tables();
 	drop_all();
 	make_functions();
-	/* Boards come last: they would be built again after each of these changes. */
+
+	/*
+	 * Boards come last: they would be built again after each of these
+	 * changes.
+	 */
 	for (int i = 0; i < ntables; i++)
 	{
 		const Table *t = &tables[i];
@@ -404,13 +408,14 @@ final_comparison(void)
 	check_forms();
 	check_stale_plans();
 	print_forms();
-	/* So would all tables without the index. */
-	delete_large(true);
-	compare_by_query();
-
 	res = run_copy("SELECT board, member, problem FROM lb_verify_key()", NULL);
 	check_verified(res);
 	PQclear(res);
+
+	/* So would all tables without the index. */
+	delete_large(true);
+	compare_by_query();
+	check_wrong_index(conn);
 
 	drop_all();
 }

@@ -36,8 +36,8 @@
  *	  - through cursors that were opened before further own changes, and
  *		through cursors that are held beyond the end of the transaction;
  *	  - while a prepared transaction waits to be ended;
- *	  - at the end, when all is quiet, for every member, by a process for each
- *		processor, and a third of them also without the index; lb_verify() must
+ *	  - at the end, when all is quiet, for every member, by several processes,
+ *		and a third of them also without the index; lb_verify() must
  *		find nothing.
  *
  * Of the comparisons, -P percent (40) are of plans: random queries that the planner

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * quiet.c
- *	  What is compared when all is quiet, by a process for each processor.
+ *	  What is compared when all is quiet, by several processes.
  *
- * The comparisons have numbers.  Each process takes the next one that none has taken.
- * What is asked depends on the number and the seed, and not on the process.
+ * There is one for each processor, but no more than 16.  The comparisons have numbers.
+ * Each process takes the next one that none has taken.  What is asked depends on the number and the seed, and not on the process.
  *
  *-------------------------------------------------------------------------
  */
@@ -60,7 +60,10 @@ run_share(void (*compare) (void), Result *out)
 	_exit(0);
 }
 
-/* Wait for the processes.  One that fails has reported that; the others stop. */
+/*
+ * Wait for the processes.  One that fails has reported that, unless a signal has
+ * ended it; the others stop.
+ */
 static void
 wait_for_shares(const pid_t *processes, int n)
 {
@@ -77,6 +80,9 @@ wait_for_shares(const pid_t *processes, int n)
 		failed = true;
 		for (int i = 0; i < n; i++)
 			kill(processes[i], SIGTERM);
+		if (WIFSIGNALED(status))
+			fail("a process that compares has ended by signal %d",
+				 WTERMSIG(status));
 	}
 	if (failed)
 		exit(1);
