@@ -2054,9 +2054,9 @@ REVOKE ALL ON FUNCTION @extschema@.lb_notify() FROM PUBLIC;
 
 /*
  * A role that makes a board takes a name that other roles read and write by.  So
- * only the database's owner may, and roles that the owner grants EXECUTE to.  An
- * owner without superuser can grant it by the grant option only.  The functions
- * also check that the caller owns the table.
+ * only the database's owner may, and roles that the owner grants EXECUTE to.
+ * An owner without superuser can grant it by the grant option only.  The
+ * functions also check that the caller owns the table.
  */
 CREATE FUNCTION @extschema@.lb_create_board(
 	board text,

@@ -38,8 +38,8 @@ BEGIN
 	WHEN OTHERS THEN
 		GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL,
 			hint = PG_EXCEPTION_HINT, context = PG_EXCEPTION_CONTEXT;
-		-- The server's own, which each version words in its own way
-		IF state = '42883' THEN
+		-- The server's own hint, a part of which is a detail since version 19
+		IF hint ~ 'add explicit type casts' THEN
 			detail := '';
 			hint := '';
 		END IF;

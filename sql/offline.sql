@@ -112,7 +112,7 @@ SELECT * FROM lbt.differences('plain', 'big');
 -- A row that is changed by hand, in this alone and in more.
 UPDATE lb_board SET offline = 'query' WHERE board = 'plain';
 SELECT state, lb_rank(7, 'plain') IS NOT NULL FROM lb_stat_board WHERE board = 'plain';
-SELECT index_reads >= 4, query_reads > 0 AS queries FROM lb_stat_board WHERE board = 'plain';
+SELECT index_reads >= 4, query_reads FROM lb_stat_board WHERE board = 'plain';
 UPDATE lb_board SET offline = 'error', method = 'rank' WHERE board = 'plain';
 SELECT lb_wait_ready('30 s');
 SELECT index_reads FROM lb_stat_board WHERE board = 'plain';

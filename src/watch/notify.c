@@ -8,10 +8,10 @@
  * So nothing is lost when a worker ends.  If another transaction has locked or
  * changed a row of lb_watched since the round has read it, the round leaves it
  * out (UPDATE_WATCH): that transaction has sent the change, or lb_watch() has
- * recorded a newer state.  An error that keeps a board from
- * being compared is recorded as well, and logged once.  The worker does what
- * lb_notify() does, at every leaderboard.notify_interval, for as long as the
- * database has watches.
+ * recorded a newer state.  An error that keeps a board from being compared is
+ * recorded as well, and logged once.  The worker does what lb_notify() does,
+ * at every leaderboard.notify_interval, for as long as the database has
+ * watches.
  *
  * NOTIFY takes a lock at commit that is shared by all transactions that
  * notify.  That is why the transactions that write scores do not.

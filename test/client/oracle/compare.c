@@ -651,8 +651,8 @@ compare_all(void)
 }
 
 /*
- * A query takes as long as hundreds of answers by the index, and what it returns does not
- * depend on how the board has come to its state.
+ * What a query returns does not depend on how the board has come to its state,
+ * and it takes longer than an answer by the index.
  */
 void
 compare_by_query(void)

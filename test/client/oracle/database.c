@@ -371,7 +371,7 @@ check_verified(const PGresult *res)
 	result.passed++;
 }
 
-/* Delete what do_large() has inserted: into all tables, or those of many boards. */
+/* Delete the rows of do_large(), of all tables or those of many boards. */
 static void
 delete_large(bool all)
 {

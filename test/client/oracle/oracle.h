@@ -264,8 +264,8 @@ extern void fail(const char *fmt,...)
 /* sql.c */
 
 /*
- * A connection for preparations and checks, for which it tries so many seconds.  A
- * failure is reported.
+ * A connection for preparations and checks, for which it tries so many seconds.
+ * A failure is reported.
  */
 extern PGconn *connect_or_fail(const char *server, double patience);
 
@@ -367,8 +367,8 @@ extern bool compare_some(const Table *table, int n);
 extern bool compare_by(const Table *table, const Table *by, int n);
 
 /*
- * Compare every function for every member on every board, by the index, or a third
- * of the functions and boards, chosen by the seed, by their queries.
+ * Compare every function for every member on every board, by the index, or a
+ * third of the functions and boards, chosen by the seed, by their queries.
  */
 extern void compare_all(void);
 extern void compare_by_query(void);
@@ -377,8 +377,8 @@ extern void compare_by_query(void);
 
 /*
  * Have several processes call a function, and add up their results.  It calls
- * take_next() before each of its comparisons, always in the same order, and makes
- * those for which that returns true.
+ * take_next() before each of its comparisons, always in the same order, and
+ * makes those for which that returns true.
  */
 extern void share_out(void (*compare) (void));
 extern bool take_next(void);

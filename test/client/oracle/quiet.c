@@ -3,8 +3,9 @@
  * quiet.c
  *	  What is compared when all is quiet, by several processes.
  *
- * There is one for each processor, but no more than 16.  The comparisons have numbers.
- * Each process takes the next one that none has taken.  What is asked depends on the number and the seed, and not on the process.
+ * There is one for each processor, but no more than 16.  The comparisons have
+ * numbers.  Each process takes the next one that none has taken.  What is asked
+ * depends on the number and the seed, and not on the process.
  *
  *-------------------------------------------------------------------------
  */
@@ -61,8 +62,8 @@ run_share(void (*compare) (void), Result *out)
 }
 
 /*
- * Wait for the processes.  One that fails has reported that, unless a signal has
- * ended it; the others stop.
+ * Wait for the processes.  One that fails has reported that, unless a signal
+ * has ended it; the others stop.
  */
 static void
 wait_for_shares(const pid_t *processes, int n)
