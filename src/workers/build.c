@@ -161,19 +161,23 @@ give_up(LbBuild *build, const char *reason, bool passing)
 }
 
 /*
- * Have the relcache entries of a source, and of its partitions, read anew.  A
- * transaction sends its invalidations after it has left the ProcArray, COMMIT
- * PREPARED after it has removed files, so an earlier build may have left
- * entries that are out of date.  Any transaction that build->before does not
- * list as running is visible to catalog reads from here on.  The source is
- * locked, so that neither it nor a partition can be dropped meanwhile.
+ * Have the relcache entries of a source, and of its partitions, read anew, and
+ * all catalog caches if expressions call functions.  A transaction sends its
+ * invalidations after it has left the ProcArray and requested the build,
+ * COMMIT PREPARED after it has removed files, so this worker's caches may be
+ * out of date.  Any transaction that build->before does not list as running is
+ * visible to catalog reads from here on.  The source is locked, so that
+ * neither it nor a partition can be dropped meanwhile.
  */
 static void
-forget_source(Oid source)
+forget_source(Oid source, bool has_expressions)
 {
-	List	   *rels = find_all_inheritors(source, NoLock, NULL);
+	List	   *rels;
 	ListCell   *lc;
 
+	if (has_expressions)
+		InvalidateSystemCaches();
+	rels = find_all_inheritors(source, NoLock, NULL);
 	foreach(lc, rels)
 	{
 		SharedInvalidationMessage msg;
@@ -252,12 +256,12 @@ yield_for_tables(const LbDefinition *defn)
  * cannot be done, and then the build has ended.
  */
 static LbDefinition *
-resolve_source(LbBuild *build, Oid source)
+resolve_source(LbBuild *build, Oid source, bool has_expressions)
 {
 	LbDefinition *defn;
 	int			tries = 0;
 
-	forget_source(source);
+	forget_source(source, has_expressions);
 	defn = lb_defn_of(source, build->shared->catalog, build->shared->id);
 	if (defn == NULL)
 	{
@@ -320,7 +324,8 @@ prepare_build(LbBuild *build)
 	 * the table or the board.  It had removed the definition before it sent
 	 * them, so this worker may have entered it again from an old cache.
 	 */
-	if (find_recorded(build) == NULL)
+	defn = find_recorded(build);
+	if (defn == NULL)
 	{
 		remove_unrecorded(build);
 		return NULL;
@@ -332,7 +337,7 @@ prepare_build(LbBuild *build)
 	 */
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(source)))
 		return give_up(build, "the source table does not exist", false);
-	return resolve_source(build, source);
+	return resolve_source(build, source, lb_has_expressions(defn));
 }
 
 /*
