@@ -236,7 +236,7 @@ typedef struct LbSharedBoard
 	slock_t		mutex;			/* writes to state, and all of the below */
 	int			builder;		/* pid of the worker that builds, or 0 */
 	uint32		attempts;		/* builds that ended, either way */
-	bool		failed;			/* the last of them has failed */
+	uint32		failures;		/* since the last one that succeeded */
 	TimestampTz build_start;	/* of the last one */
 	double		build_seconds;	/* of the last one that succeeded */
 	char		reason[LB_MAX_REASON];	/* why it is not ready */

@@ -63,12 +63,12 @@
  * What these functions change beside the pair:
  *
  *	builder				the pid of the worker, while a build is RUNNING*
- *	attempts, failed, build_start
+ *	attempts, failures, build_start
  *						of the last attempts; lb_refuse_build() counts as one
  *	build_seconds		of the last build that lb_set_ready() ended
  *	reason				why the board is not ready, or why the last rebuild has
  *						failed; none from lb_set_ready() on
- *	passing				the launcher requests a build by itself, some seconds
+ *	passing				the launcher requests a build by itself, some time
  *						after the last attempt; if memory was refused, while no
  *						other build is running
  *	awaiting			... or as soon as transactions have ended
@@ -145,7 +145,7 @@ lb_state_reset(LbSharedBoard *shared)
 	SpinLockAcquire(&shared->mutex);
 	set_state(shared, LB_BUILDING, LB_IDLE);
 	shared->attempts = 0;
-	shared->failed = false;
+	shared->failures = 0;
 	shared->build_start = 0;
 	shared->build_seconds = 0;
 	change_reason(shared, "", false);
@@ -281,7 +281,7 @@ lb_refuse_build(LbSharedBoard *shared, const char *reason)
 		if (lb_is_ready(shared))
 			change_phase(shared, LB_IDLE);
 		shared->attempts++;
-		shared->failed = true;
+		shared->failures++;
 		shared->build_start = now;
 		change_reason(shared, reason, shared->log_reason);
 		refused = true;
@@ -331,7 +331,7 @@ lb_end_build(LbSharedBoard *shared, uint64 generation, bool installed,
 					 (again && !lb_is_ready(shared)) ?
 					 LB_REQUESTED : LB_IDLE);
 		shared->attempts++;
-		shared->failed = !installed;
+		shared->failures = installed ? 0 : shared->failures + 1;
 	}
 	SpinLockRelease(&shared->mutex);
 	pg_atomic_fetch_add_u32(&lb_shared->builds_ended, 1);
@@ -417,7 +417,7 @@ void
 lb_retry_soon(LbSharedBoard *shared)
 {
 	SpinLockAcquire(&shared->mutex);
-	shared->failed = false;
+	shared->failures = 0;
 	SpinLockRelease(&shared->mutex);
 }
 
@@ -426,7 +426,7 @@ lb_await_transactions(LbSharedBoard *shared, uint64 generation)
 {
 	SpinLockAcquire(&shared->mutex);
 	if (shared->generation == generation)
-		shared->awaiting = !shared->failed;
+		shared->awaiting = shared->failures == 0;
 	SpinLockRelease(&shared->mutex);
 }
 
@@ -461,7 +461,7 @@ lb_attempt_has_ended(LbSharedBoard *shared, uint32 attempt, bool *failed)
 
 	SpinLockAcquire(&shared->mutex);
 	ended = (int32) (shared->attempts - attempt) >= 0;
-	*failed = shared->failed;
+	*failed = shared->failures > 0;
 	SpinLockRelease(&shared->mutex);
 	return ended;
 }
@@ -486,7 +486,7 @@ lb_take_order(LbSharedBoard *shared, LbBuildOrder *order)
 		lb_phase(shared) == LB_IDLE;
 	order->alone = order->retry &&
 		strcmp(shared->reason, lb_memory_reason(shared)) == 0;
-	order->failed = shared->failed;
+	order->failures = shared->failures;
 	order->last_start = shared->build_start;
 	memcpy(order->reason, shared->reason, LB_MAX_REASON);
 	SpinLockRelease(&shared->mutex);

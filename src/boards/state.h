@@ -228,7 +228,7 @@ typedef struct LbBuildOrder
 	bool		start;			/* start a worker */
 	bool		retry;			/* request a build: the reason is passing */
 	bool		alone;			/* ... while no other build takes memory */
-	bool		failed;			/* the last attempt did */
+	uint32		failures;		/* of the last attempts, in a row */
 	TimestampTz last_start;		/* of an attempt; 0 if there was none */
 	char		reason[LB_MAX_REASON];
 } LbBuildOrder;

@@ -57,7 +57,8 @@
 
 /* Milliseconds. */
 #define RETRY_SOON 200			/* to the next build after one that failed */
-#define RETRY_LATER 5000		/* the same of a board that is offline */
+#define RETRY_LATER 5000		/* at most, after many of a board that is
+								 * offline */
 #define STANDBY_SLEEP 1000		/* on a standby, which may be promoted */
 #define PASSING_SLEEP 1000		/* while boards are offline for passing
 								 * reasons */
@@ -462,23 +463,39 @@ may_retry(LbSharedBoard *shared, bool due, const LbSnapshot *now)
 }
 
 /*
+ * Milliseconds from the beginning of the last attempt to the next.  What kept
+ * a build from succeeding, such as another ALTER TABLE, is often over at once;
+ * if it is not, the delay doubles.
+ */
+static long
+retry_delay(const LbBuildOrder *order)
+{
+	if (order->failures == 0)
+		return 0;
+	if (!order->retry)
+		return RETRY_SOON;
+	return Min(RETRY_LATER, RETRY_SOON << Min(order->failures - 1, 8));
+}
+
+/*
  * Add to the round what a board needs.  The caller holds the directory's lock.
  */
 static void
 look_at_board(Round *round, LbSharedBoard *shared, TimestampTz now)
 {
 	LbBuildOrder order;
+	long		delay;
 	bool		due;
 
 	lb_note_growth(shared);
 	lb_request_refused_build(shared, false);
 	lb_take_order(shared, &order);
-	due = !order.failed ||
-		lb_elapsed(order.last_start, now,
-				   order.retry ? RETRY_LATER : RETRY_SOON);
+	delay = retry_delay(&order);
+	due = delay == 0 || lb_elapsed(order.last_start, now, delay);
 	if (order.retry)
 	{
-		round->sleep = Min(round->sleep, PASSING_SLEEP);
+		round->sleep = Min(round->sleep,
+						   due ? PASSING_SLEEP : Min(delay, PASSING_SLEEP));
 		due = lb_feed_builds() && may_retry(shared, due, round->now);
 
 		/* Two that do not fit together would refuse each other memory. */

@@ -145,15 +145,23 @@ recovery_error(const PGresult *res)
 
 	if (!on_standby)
 		return false;
-	/* If it has ended the session, only the connection has that message. */
-	if (conflict_noticed ||
-		strstr(PQerrorMessage(conn), "conflict with recovery") != NULL)
+
+	/*
+	 * If it has ended the session, only the connection has that message.  It
+	 * can come behind the error of a statement that it has cancelled, and is
+	 * then of the next.
+	 */
+	if (strstr(PQerrorMessage(conn), "conflict with recovery") != NULL)
 		result.conflicts++;
+	else if (conflict_noticed)
+	{
+		result.conflicts++;
+		conflict_noticed = false;
+	}
 	else if (may_be_absent && is_one_of(sqlstate_of(res), absent, LENGTH(absent)))
 		result.absent++;
 	else
 		return false;
-	conflict_noticed = false;
 	return true;
 }
 
