@@ -126,6 +126,45 @@ SELECT lb_rank(9, 'weighed') = (SELECT 1 + count(*) FROM ey.ratings r, ey.rating
 ROLLBACK;
 SELECT lb_wait_ready();
 SELECT * FROM lb_verify();
+-- So it is if only an operator, or a function that is inlined, calls the replaced one.
+CREATE TABLE ey.called (id bigint PRIMARY KEY, points integer);
+INSERT INTO ey.called SELECT i, i FROM generate_series(1, 1000) AS i;
+CREATE FUNCTION ey.combine(integer, integer) RETURNS integer IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN $1 * $2; END';
+CREATE OPERATOR ey.### (FUNCTION = ey.combine, LEFTARG = integer, RIGHTARG = integer);
+CREATE FUNCTION ey.inner_one(integer) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT $1 * 2';
+CREATE FUNCTION ey.outer_one(integer) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT ey.inner_one($1)';
+SELECT lb_create_board('combined', 'ey.called', 'id', rank_by => '(points OPERATOR(ey.###) 2) DESC'),
+	lb_create_board('inlined', 'ey.called', 'id', rank_by => 'ey.outer_one(points) DESC');
+SELECT lb_wait_ready();
+SELECT lb_rank(1, 'combined'), lb_rank(1, 'inlined');
+CREATE OR REPLACE FUNCTION ey.combine(integer, integer) RETURNS integer IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN - $1 * $2; END';
+CREATE OR REPLACE FUNCTION ey.inner_one(integer) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT $1 * -3';
+SELECT lb_rank(1, 'combined'), lb_rank(1, 'inlined'), (SELECT count(*) FROM ey.called WHERE points * -3 > -30);
+SELECT lb_wait_ready();
+SELECT lb_rank(1, 'combined'), lb_rank(1, 'inlined'), (SELECT count(*) FROM ey.called WHERE points * -3 > -30);
+SELECT * FROM lb_verify();
+-- One that raises an error can be replaced.
+CREATE OR REPLACE FUNCTION ey.inner_one(integer) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT $1 * (1 / 0)';
+CREATE OR REPLACE FUNCTION ey.inner_one(integer) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT $1';
+SELECT lb_wait_ready();
+SELECT lb_rank(1, 'inlined');
+-- A session that has called the checks of a domain before notices that they change.
+CREATE DOMAIN ey.small AS integer CONSTRAINT small CHECK (VALUE < 2000);
+CREATE DOMAIN ey.smaller AS ey.small;
+SELECT lb_create_board('checked', 'ey.called', 'id', rank_by => '(points::ey.smaller) DESC');
+SELECT lb_wait_ready();
+INSERT INTO ey.called VALUES (1001, 2001);
+ALTER DOMAIN ey.small DROP CONSTRAINT small;
+INSERT INTO ey.called VALUES (1001, 2001);
+SELECT lb_wait_ready();
+SELECT lb_rank(1001, 'checked');
+ALTER DOMAIN ey.small ADD CONSTRAINT least CHECK (VALUE > 0);
+INSERT INTO ey.called VALUES (1002, 0);
+SELECT lb_wait_ready();
+SELECT lb_rank(1001, 'checked');
+SELECT * FROM lb_verify();
+DROP TABLE ey.called;
+
 -- One that is no longer immutable ends the index; queries go on.
 -- PostgreSQL puts the text of a function in SQL in its place, which is immutable.
 CREATE OR REPLACE FUNCTION ey.heft(integer, integer) RETURNS integer STABLE LANGUAGE plpgsql AS 'BEGIN RETURN 1000 - $1 * 3 - $2; END';

@@ -229,6 +229,22 @@ check_collation(const LbExpression *expression, Node *expr)
 				 errhint("Use the COLLATE clause to set the collation explicitly.")));
 }
 
+/*
+ * Keep what an expression names from being altered, to the end of the
+ * transaction.  Returns the expression as it is analyzed then.
+ */
+static Node *
+lock_named(const LbColumn *column, Relation rel, Node *expr)
+{
+	LbExpressionOwner owner = {.role = rel->rd_rel->relowner};
+	List	   *locked = NIL;
+
+	namestrcpy((Name) owner.board, RelationGetRelationName(rel));
+	while (lb_lock_items(&locked, lb_named_items(expr, &owner)))
+		expr = analyze(column, rel);
+	return expr;
+}
+
 /* An expression that is nothing but a column of the table. */
 static bool
 is_column(const Node *expr)
@@ -259,6 +275,7 @@ lb_analyze_expressions(LbDefinition *defn, Relation rel)
 			continue;
 		}
 		check_columns(expression, expr, rel);
+		expr = lock_named(column, rel, expr);
 		check_immutable(expression, expr, rel->rd_rel->relowner);
 		check_collation(expression, expr);
 		expression->kept = expr;
@@ -310,9 +327,19 @@ tidy(Oid object, Oid owner)
 	Datum		values[Natts_pg_statistic_ext] = {0};
 	bool		nulls[Natts_pg_statistic_ext] = {0};
 	bool		replaces[Natts_pg_statistic_ext] = {0};
+	Datum		target;
+	bool		isnull;
 
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for statistics object %u", object);
+	target = heap_getattr(tuple, Anum_pg_statistic_ext_stxstattarget,
+						  RelationGetDescr(rel), &isnull);
+	if (((Form_pg_statistic_ext) GETSTRUCT(tuple))->stxowner == owner &&
+		!isnull && target == LB_STATISTICS_TARGET(0))
+	{
+		table_close(rel, RowExclusiveLock);
+		return;
+	}
 	values[Anum_pg_statistic_ext_stxowner - 1] = ObjectIdGetDatum(owner);
 	replaces[Anum_pg_statistic_ext_stxowner - 1] = true;
 	values[Anum_pg_statistic_ext_stxstattarget - 1] = LB_STATISTICS_TARGET(0);
@@ -474,7 +501,8 @@ lb_mend_expressions(const LbDefinition *defn)
 			continue;
 		any = true;
 		nestlevel = lb_pin_search_path();
-		check_immutable(expression, analyze(column, rel), owner);
+		check_immutable(expression,
+						lock_named(column, rel, analyze(column, rel)), owner);
 		AtEOXact_GUC(false, nestlevel);
 		keep(&copy, expression, owner);
 	}

@@ -25,6 +25,7 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
+#include "admin/manage.h"
 #include "boards/board_value.h"
 #include "boards/captured.h"
 #include "boards/catalog.h"
@@ -41,24 +42,6 @@
 PG_FUNCTION_INFO_V1(lb_board_changed);
 PG_FUNCTION_INFO_V1(lb_skip_row);
 PG_FUNCTION_INFO_V1(lb_on_drop);
-
-/*
- * Lock a source against writers, to the end of the transaction.  A transaction
- * that does not know the definition yet captures nothing for it: wait until it
- * has ended, and make the next one wait for us.  A source without a row
- * trigger is not locked: in a restore there are no triggers yet, and COPY may
- * take hours.
- */
-static void
-lock_captured(Oid source)
-{
-	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(source)) ||
-		!lb_has_row_trigger(source))
-		return;
-	LockRelationOid(source, ShareRowExclusiveLock);
-	if (get_rel_relkind(source) == RELKIND_PARTITIONED_TABLE)
-		list_free(find_all_inheritors(source, ShareRowExclusiveLock, NULL));
-}
 
 /*
  * A row of lb_board is removed or replaced.  Unless our own functions do that,
@@ -154,13 +137,13 @@ follow_row(const TriggerData *trigger)
 	int32		id = lb_recorded_id(trigger->tg_trigslot, &source);
 	char	   *name = lb_recorded_name(trigger->tg_trigslot);
 
-	lock_captured(source);
+	lb_lock_captured(source);
 	if (!TRIGGER_FIRED_BY_INSERT(trigger->tg_event))
 		erase_recorded(RelationGetRelid(trigger->tg_relation), id);
 	if (TRIGGER_FIRED_BY_UPDATE(trigger->tg_event))
 	{
 		(void) lb_recorded_id(trigger->tg_newslot, &new_source);
-		lock_captured(new_source);
+		lb_lock_captured(new_source);
 		if (new_source != source ||
 			strcmp(name, lb_recorded_name(trigger->tg_newslot)) != 0)
 			end_name(name);
@@ -198,7 +181,7 @@ lb_board_changed(PG_FUNCTION_ARGS)
 			for (int i = 0; i < n; i++)
 				sources[i] = defns[i]->source;
 			for (int i = 0; i < n; i++)
-				lock_captured(sources[i]);
+				lb_lock_captured(sources[i]);
 			n = lb_all_defns(&defns);
 			for (int i = 0; i < n; i++)
 			{

@@ -23,6 +23,7 @@
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
@@ -580,14 +581,52 @@ current_name(char *name, Oid source, AttrNumber attno)
 }
 
 void
+lb_lock_captured(Oid source)
+{
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(source)) ||
+		!lb_has_row_trigger(source))
+		return;
+	LockRelationOid(source, ShareRowExclusiveLock);
+	if (get_rel_relkind(source) == RELKIND_PARTITIONED_TABLE)
+		list_free(find_all_inheritors(source, ShareRowExclusiveLock, NULL));
+}
+
+/*
+ * The definition of a board as it is recorded: old, or what another
+ * transaction has made of that meanwhile.  Its table is locked, so that one
+ * has sent its invalidations.  NULL if this transaction has recorded it anew,
+ * or if it is gone.
+ */
+static const LbDefinition *
+as_recorded(const LbDefinition *old)
+{
+	const LbDefinition *recorded = lb_read_defn(old->name);
+	LbDefinition *defn;
+
+	if (recorded == NULL || recorded->catalog != old->catalog)
+		return NULL;
+	if (recorded->id == old->id)
+		return old;
+	if (lb_created_here(recorded))
+		return NULL;
+	defn = lb_find_defn(old->name);
+	if (defn == NULL || defn->id != recorded->id)
+		elog(ERROR, "definition of board \"%s\" is out of date", old->name);
+	lb_xact_set_unknown(defn, "what an expression of the board names was altered");
+	return defn;
+}
+
+void
 lb_follow_rename(const LbDefinition *old)
 {
 	LbDefinition defn;
-	LbDefinition *recorded = lb_read_defn(old->name);
+	LbDefinition *recorded;
 	LbArg		args[NCOLUMN_VALUES + 1];
 
-	if (recorded == NULL || recorded->id != old->id ||
-		recorded->catalog != old->catalog)
+	/* Another transaction may be recording it anew. */
+	lb_lock_captured(old->source);
+	old = as_recorded(old);
+	if (old == NULL)
 		return;
 
 	/* The new names are visible to us after this. */
@@ -618,5 +657,18 @@ lb_follow_rename(const LbDefinition *old)
 	if (recorded == NULL)
 		elog(ERROR, "board \"%s\" was not recorded", defn.name);
 	lb_settle_width(recorded);
-	lb_note_created(recorded);
+	lb_note_recorded_anew(recorded);
+
+	/*
+	 * Plans may have been made of what is recorded now, and of what was
+	 * altered.
+	 */
+	CacheInvalidateRelcacheByRelid(defn.source);
+}
+
+void
+lb_record_anew(LbDefinition *defn, const char *reason)
+{
+	lb_xact_set_unknown(defn, reason);
+	lb_follow_rename(defn);
 }

@@ -45,16 +45,32 @@ extern LbDefinition *lb_record_defn(LbDefinition *defn,
  */
 extern void lb_record_offline(const LbDefinition *defn, LbPolicy offline);
 
+/*
+ * Lock a source against writers, to the end of the transaction.  A transaction
+ * that does not know a definition yet captures nothing for it: wait until it
+ * has ended, and make the next one wait for us.  A source without a row
+ * trigger is not locked: in a restore there are no triggers yet, and COPY may
+ * take hours.
+ */
+extern void lb_lock_captured(Oid source);
+
 /* Delete the row of lb_board. */
 extern void lb_unrecord_defn(const LbDefinition *defn);
 
 /*
- * Columns of a table were renamed, or have other types: record for the board
- * old, as it was before, what its columns are called now.  The board gets a
- * new number, so that it is another board from then on.  Does nothing if it is
- * not recorded by its old number any more.  The table must be locked in
- * AccessExclusiveLock.  Raises what writing to lb_board can raise.
+ * Columns of a table were renamed, or have other types, or what an expression
+ * names was altered: record for the board old, as it was before, what its
+ * columns and expressions are called now.  The board gets a new number, so
+ * that it is another board from then on.  Does nothing if this transaction has
+ * done that.  Locks the table as lb_lock_captured().  Raises what writing to
+ * lb_board can raise.
  */
 extern void lb_follow_rename(const LbDefinition *old);
+
+/*
+ * Have a board built again when the transaction commits, as after an
+ * alteration of what its expressions name.
+ */
+extern void lb_record_anew(LbDefinition *defn, const char *reason);
 
 #endif							/* LB_MANAGE_H */

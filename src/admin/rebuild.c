@@ -29,6 +29,7 @@
 #include "boards/definition.h"
 #include "boards/directory.h"
 #include "boards/distributed.h"
+#include "boards/expression.h"
 #include "boards/resolve.h"
 #include "boards/shared.h"
 #include "boards/state.h"
@@ -172,6 +173,63 @@ is_served(const char *name, LbDefinition **defn)
 	return *defn != NULL && !(*defn)->counts && lb_serves((*defn)->source);
 }
 
+/* Whether an expression of a board runs code that is not PostgreSQL's. */
+static bool
+names_others(const LbDefinition *defn)
+{
+	LbExpressionOwner owner = {0};
+
+	if (!lb_has_expressions(defn))
+		return false;
+	namestrcpy((Name) owner.board, defn->name);
+	owner.role = lb_table_owner(defn->source);
+	for (int i = 0; i < defn->ncolumns; i++)
+	{
+		const LbExpression *expression = defn->columns[i].expression;
+		Node	   *kept = expression == NULL || expression->statistics == NULL ?
+			NULL : lb_kept_expression(defn->source, expression->statistics);
+
+		if (kept != NULL && lb_named_items(kept, &owner) != NIL)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The same for a board whose expressions name functions of users, when these
+ * give other values for the same rows.  A transaction that is writing may have
+ * captured old values, and what this one has replaced no worker can see yet.
+ * So the board becomes another one, as if PostgreSQL had told of the
+ * replacement, and is built when we commit.  Returns false if it is not such a
+ * board.
+ */
+static bool
+record_anew(const char *name)
+{
+	LbDefinition *defn = lb_find_defn(name);
+	Oid			source;
+
+	if (defn == NULL || lb_created_here(defn))
+		return false;
+	source = defn->source;
+	if (lb_serves(source))
+		return false;
+	lb_require_owner(source);
+	if (!names_others(defn))
+		return false;
+	lb_lock_captured(source);
+	defn = lb_find_defn(name);
+	if (defn == NULL || defn->source != source ||
+		!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(source)))
+		return false;
+	lb_require_owner(source);
+	lb_resolve_defn(defn);
+	if (defn->problem != NULL)
+		rebuild_error(name, defn->problem);
+	lb_record_anew(defn, "its index is being built again");
+	return true;
+}
+
 static void
 rebuild(const char *name)
 {
@@ -244,7 +302,7 @@ lb_rebuild(PG_FUNCTION_ARGS)
 	if (!PG_ARGISNULL(0))
 	{
 		name = text_to_cstring(PG_GETARG_TEXT_PP(0));
-		if (!mend_triggers(name))
+		if (!mend_triggers(name) && !record_anew(name))
 			rebuild(name);
 		PG_RETURN_VOID();
 	}
@@ -258,14 +316,15 @@ lb_rebuild(PG_FUNCTION_ARGS)
 	{
 		LbDefinition *defn = lb_find_defn(names[i]);
 
-		if (defn == NULL || lb_is_captured(defn->source))
+		if (defn == NULL ||
+			(lb_is_captured(defn->source) && !names_others(defn)))
 			rebuild(names[i]);
 		else
 			mend = lappend(mend, names[i]);
 	}
 	foreach(lc, mend)
 	{
-		if (!mend_triggers(lfirst(lc)))
+		if (!mend_triggers(lfirst(lc)) && !record_anew(lfirst(lc)))
 			rebuild(lfirst(lc));
 	}
 	PG_RETURN_VOID();

@@ -7,9 +7,14 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/indexing.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
+#include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/rel.h"
 
@@ -82,20 +87,28 @@ bool
 lb_has_row_trigger(Oid source)
 {
 	const LbCatalog *cat = lb_catalog();
-	Relation	rel = RelationIdGetRelation(source);
-	bool		result = false;
+	Relation	rel;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		found = false;
 
-	if (rel == NULL)
+	if (cat == NULL)
 		return false;
-	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	rel = table_open(TriggerRelationId, AccessShareLock);
+	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(source));
+	scan = systable_beginscan(rel, TriggerRelidNameIndexId, true, NULL, 1, &key);
+	while (!found && HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
-		Trigger    *trigger = &rel->trigdesc->triggers[i];
+		Form_pg_trigger trigger = (Form_pg_trigger) GETSTRUCT(tuple);
 
-		result |= cat != NULL && trigger->tgfoid == cat->capture &&
+		found = trigger->tgfoid == cat->capture &&
 			TRIGGER_FOR_ROW(trigger->tgtype);
 	}
-	RelationClose(rel);
-	return result;
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return found;
 }
 
 bool

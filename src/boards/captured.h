@@ -47,7 +47,11 @@ extern bool lb_may_keep_rows(Relation rel, const LbCatalog *cat);
  */
 extern bool lb_is_captured(Oid source);
 
-/* Whether a table has our row trigger, enabled or not. */
+/*
+ * Whether a table has our row trigger, enabled or not, as the catalog has it
+ * now: the caches may not show yet what a transaction did that has ended.  Can
+ * raise.
+ */
 extern bool lb_has_row_trigger(Oid source);
 
 #endif							/* LB_CAPTURED_H */

@@ -134,6 +134,19 @@ function_callback(Datum arg, int cacheid, uint32 hashvalue)
 	}
 }
 
+/* What a domain checks, which the evaluation of an expression has compiled. */
+static void
+domain_callback(Datum arg, int cacheid, uint32 hashvalue)
+{
+	for (int i = 0; i < ndefns; i++)
+	{
+		if (!defns[i]->resolved || !lb_runs_others(defns[i]))
+			continue;
+		defns[i]->resolved = false;
+		nchanges++;
+	}
+}
+
 static void
 role_callback(Datum arg, int cacheid, uint32 hashvalue)
 {
@@ -184,6 +197,8 @@ init(void)
 	lb_at_xact_end(free_retired);
 	CacheRegisterSyscacheCallback(NAMESPACEOID, namespace_callback, (Datum) 0);
 	CacheRegisterSyscacheCallback(PROCOID, function_callback, (Datum) 0);
+	CacheRegisterSyscacheCallback(TYPEOID, domain_callback, (Datum) 0);
+	CacheRegisterSyscacheCallback(CONSTROID, domain_callback, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, role_callback, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHOID, role_callback, (Datum) 0);
 
@@ -560,6 +575,19 @@ lb_has_others(const LbDefinition *defn)
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
 	return found;
+}
+
+bool
+lb_runs_others(const LbDefinition *defn)
+{
+	for (int i = 0; i < defn->ncolumns; i++)
+	{
+		const LbExpression *expression = defn->columns[i].expression;
+
+		if (expression != NULL && !expression->trusted)
+			return true;
+	}
+	return false;
 }
 
 LbDefinition *

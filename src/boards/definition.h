@@ -242,6 +242,12 @@ lb_has_expressions(const LbDefinition *defn)
 	return false;
 }
 
+/*
+ * Whether a definition, which is resolved, has an expression that may run code
+ * which is not PostgreSQL's.
+ */
+extern bool lb_runs_others(const LbDefinition *defn);
+
 /* The column of ranked_if, or NULL. */
 static inline const LbColumn *
 lb_ranked_if_column(const LbDefinition *defn)

@@ -137,6 +137,13 @@ lb_note_created(const LbDefinition *defn)
 }
 
 void
+lb_note_recorded_anew(const LbDefinition *defn)
+{
+	add_op(LB_DDL_CREATED, defn, InvalidOid);
+	lb_ddl_ops->anew = true;
+}
+
+void
 lb_note_dropped(const LbDefinition *defn)
 {
 	add_op(LB_DDL_DROPPED, defn, InvalidOid);

@@ -14,13 +14,17 @@
 /*
  * _PG_init: install the object access hook and the utility hook.
  * follow_rename is lb_follow_rename() of a higher folder: it records what the
- * columns of a board are called now, after a statement that has renamed some
- * or changed their types.
+ * columns of a board are called now, after a statement that has renamed some,
+ * changed their types, or altered what an expression names.
  */
 extern void lb_ddl_init(void (*follow_rename) (const LbDefinition *old));
 
-/* Note that the transaction creates or drops a board.  Can raise. */
+/*
+ * Note that the transaction creates or drops a board, or has recorded one anew
+ * under another number.  Can raise.
+ */
 extern void lb_note_created(const LbDefinition *defn);
+extern void lb_note_recorded_anew(const LbDefinition *defn);
 extern void lb_note_dropped(const LbDefinition *defn);
 
 /*
@@ -60,6 +64,8 @@ typedef struct LbDdlOp
 	LbDefinition defn;			/* of the first three kinds */
 	Oid			relation;		/* of the others: what was dropped */
 	LbSharedRef ref;			/* of LB_DDL_CREATED, set at PRE_COMMIT */
+	bool		anew;			/* likewise: caches may have what the board
+								 * was before */
 } LbDdlOp;
 
 extern LbDdlOp *lb_ddl_ops;		/* the last one first */

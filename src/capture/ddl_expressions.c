@@ -19,10 +19,14 @@
 #include "catalog/objectaccess.h"
 #include "catalog/objectaddress.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_statistic_ext.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/rel.h"
@@ -31,9 +35,12 @@
 
 #include "boards/catalog.h"
 #include "boards/expression.h"
+#include "boards/resolve.h"
 #include "capture/ddl.h"
 #include "capture/ddl_internal.h"
 #include "capture/xactlog.h"
+#include "sql/spi.h"
+#include "util/subxact.h"
 
 /*
  * Whether an object depends on another one, or on one in a schema; not for
@@ -69,6 +76,54 @@ depends_on(Oid object, Oid classId, Oid objectId)
 	return found;
 }
 
+/* What lb_try() looks at. */
+typedef struct Named
+{
+	Node	   *kept;
+	LbExpressionOwner owner;
+	Oid			classId;
+	Oid			objectId;
+	bool		found;
+} Named;
+
+static void
+look_at_items(void *arg)
+{
+	Named	   *named = arg;
+
+	named->found = lb_is_named_item(lb_named_items(named->kept, &named->owner),
+									named->classId, named->objectId);
+}
+
+/*
+ * Whether the planner, when it simplifies an expression, comes upon an object
+ * that pg_depend does not have: the function of an operator, or one that a
+ * function calls which is inlined.  If that raises an error, replacing the
+ * function may be what mends it.
+ */
+static bool
+comes_upon(const LbDefinition *defn, const LbExpression *expression,
+		   Oid classId, Oid objectId)
+{
+	Named		named = {.classId = classId,.objectId = objectId};
+	ErrorData  *error;
+
+	if (classId != ProcedureRelationId && classId != TypeRelationId)
+		return false;
+	named.kept = lb_kept_expression(defn->source, expression->statistics);
+	if (named.kept == NULL)
+		return false;
+	namestrcpy((Name) named.owner.board, defn->name);
+	named.owner.role = lb_table_owner(defn->source);
+	error = lb_try(look_at_items, &named);
+	if (error == NULL)
+		return named.found;
+	if (ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION)
+		ReThrowError(error);
+	FreeErrorData(error);
+	return true;
+}
+
 static bool
 board_depends_on(const LbDefinition *defn, Oid classId, Oid objectId)
 {
@@ -78,7 +133,9 @@ board_depends_on(const LbDefinition *defn, Oid classId, Oid objectId)
 		Oid			object = expression == NULL || expression->statistics == NULL ?
 			InvalidOid : lb_kept_object(defn->source, expression->statistics);
 
-		if (OidIsValid(object) && depends_on(object, classId, objectId))
+		if (OidIsValid(object) &&
+			(depends_on(object, classId, objectId) ||
+			 comes_upon(defn, expression, classId, objectId)))
 			return true;
 	}
 	return false;
@@ -92,18 +149,70 @@ static void
 named_altered(Oid classId, Oid objectId)
 {
 	LbDefinition **defns;
-	int			n = lb_catalog() == NULL ? 0 : lb_all_defns(&defns);
+	int			n;
 
+	if (lb_catalog() == NULL)
+		return;
+	lb_lock_altered(classId, objectId);
+	n = lb_all_defns(&defns);
 	for (int i = 0; i < n; i++)
 	{
 		LbDefinition *defn = defns[i];
 
+		CHECK_FOR_INTERRUPTS();
 		if (!lb_has_expressions(defn) || lb_created_here(defn) ||
 			!board_depends_on(defn, classId, objectId))
 			continue;
 		lb_xact_set_unknown(defn, "what an expression of the board names was altered");
 		lb_note_renamed(defn);
 	}
+}
+
+/*
+ * The domain that a constraint is of, or InvalidOid.  The caches do not show
+ * one that has just been created.
+ */
+static Oid
+constrained_domain(Oid constraint)
+{
+	Relation	rel = table_open(ConstraintRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	Oid			result = InvalidOid;
+
+	ScanKeyInit(&key, Anum_pg_constraint_oid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(constraint));
+	scan = systable_beginscan(rel, ConstraintOidIndexId, true, SnapshotSelf, 1,
+							  &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+		result = ((Form_pg_constraint) GETSTRUCT(tuple))->contypid;
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return result;
+}
+
+/* A constraint comes or goes. */
+static void
+constraint_altered(Oid constraint)
+{
+	Oid			domain = lb_catalog() == NULL ? InvalidOid :
+		constrained_domain(constraint);
+
+	if (OidIsValid(domain))
+		named_altered(TypeRelationId, domain);
+}
+
+/*
+ * Whether a function was replaced, and not made: then the caches have it as it
+ * was.
+ */
+static bool
+is_replaced(ObjectAccessType access, Oid classId, Oid objectId)
+{
+	return access == OAT_POST_CREATE && classId == ProcedureRelationId &&
+		SearchSysCacheExists1(PROCOID, ObjectIdGetDatum(objectId));
 }
 
 /* Whether a board has an expression that an object of that name keeps. */
@@ -205,7 +314,11 @@ lb_object_altered(ObjectAccessType access, Oid classId, Oid objectId)
 		else if (access == OAT_POST_CREATE)
 			statistics_created(objectId);
 	}
-	else if (alter ||
-			 (classId == ProcedureRelationId && access == OAT_POST_CREATE))
+	else if (classId == ConstraintRelationId)
+	{
+		if (access == OAT_POST_CREATE || access == OAT_DROP)
+			constraint_altered(objectId);
+	}
+	else if (alter || is_replaced(access, classId, objectId))
 		named_altered(classId, objectId);
 }

@@ -229,12 +229,8 @@ is_proven(LbDefinition *defn)
 {
 	LbSharedBoard *shared;
 
-	for (int i = 0; i < defn->ncolumns; i++)
-	{
-		if (defn->columns[i].expression != NULL &&
-			!defn->columns[i].expression->trusted)
-			return false;
-	}
+	if (lb_runs_others(defn))
+		return false;
 	shared = lb_shared_board_attach(defn, false);
 	return shared != NULL && lb_is_ready(shared);
 }

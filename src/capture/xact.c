@@ -14,7 +14,8 @@
  *					rows.  The transaction settles what it has published, and
  *					carries out the operations that ddl.c has noted.
  *	AFTER_LOCKS		Its locks are released and its invalidations are sent.  It
- *					is no longer counted among those with unknown changes.
+ *					is no longer counted among those with unknown changes, and
+ *					requests the builds of boards that it has recorded anew.
  *
  *	ABORT			The transaction discards what it has published.
  *
@@ -61,11 +62,15 @@
 static FullTransactionId xact_xid;	/* from PRE_COMMIT on */
 static bool feeding;			/* likewise: it tells standbys of its changes */
 
-/*
- * The definitions in whose nunknown this transaction is counted.  In
- * TopMemoryContext, since the transaction's memory is gone at AFTER_LOCKS.
- */
-static LbSharedRef *counted = NULL;
+/* A definition in whose nunknown this transaction is counted. */
+typedef struct Counted
+{
+	LbSharedRef ref;
+	bool		build;			/* request a build at AFTER_LOCKS */
+} Counted;
+
+/* In TopMemoryContext: the transaction's memory is gone at AFTER_LOCKS. */
+static Counted *counted = NULL;
 static int	ncounted = 0;
 static int	max_counted = 0;
 
@@ -96,39 +101,60 @@ attach_changed(LbXactDefn *xdefn)
 
 /*
  * From here until AFTER_LOCKS, readers of the definition run their queries,
- * and it is not built.  Never raises.
+ * and it is not built.  Returns false if there is no memory.
  */
+static bool
+count(const LbSharedRef *ref, bool build)
+{
+	if (ncounted == max_counted)
+	{
+		int			n = Max(8, max_counted * 2);
+		Counted    *more = MemoryContextAllocExtended(TopMemoryContext,
+													  n * sizeof(Counted),
+													  MCXT_ALLOC_NO_OOM);
+
+		if (more == NULL)
+			return false;
+		if (counted != NULL)
+		{
+			memcpy(more, counted, ncounted * sizeof(Counted));
+			pfree(counted);
+		}
+		counted = more;
+		max_counted = n;
+	}
+	counted[ncounted].ref = *ref;
+	counted[ncounted++].build = build;
+	pg_atomic_fetch_add_u32(&ref->shared->nunknown, 1);
+	return true;
+}
+
+/* The same for changes that are unknown.  Never raises. */
 static void
 count_unknown(LbXactDefn *xdefn)
 {
 	lb_note_unknown(&xdefn->ref.shared->unknown, xact_xid);
 	if (xdefn->counted)
 		return;
-	if (ncounted == max_counted)
-	{
-		int			n = Max(8, max_counted * 2);
-		LbSharedRef *more = MemoryContextAllocExtended(TopMemoryContext,
-													   n * sizeof(LbSharedRef),
-													   MCXT_ALLOC_NO_OOM);
+	xdefn->counted = count(&xdefn->ref, false);
 
-		/* The commit does not fail for lack of this memory. */
-		if (more == NULL)
-		{
-			lb_take_offline(xdefn->ref.shared, xdefn->ref.generation,
-							LOST_REASON, true);
-			return;
-		}
-		if (counted != NULL)
-		{
-			memcpy(more, counted, ncounted * sizeof(LbSharedRef));
-			pfree(counted);
-		}
-		counted = more;
-		max_counted = n;
-	}
-	counted[ncounted++] = xdefn->ref;
-	pg_atomic_fetch_add_u32(&xdefn->ref.shared->nunknown, 1);
-	xdefn->counted = true;
+	/* The commit does not fail for lack of this memory. */
+	if (!xdefn->counted)
+		lb_take_offline(xdefn->ref.shared, xdefn->ref.generation,
+						LOST_REASON, true);
+}
+
+/*
+ * The same for a board that is recorded anew: other sessions may have read the
+ * new row of lb_board, but not what has been altered.  Can raise.
+ */
+static void
+count_anew(const LbSharedRef *ref)
+{
+	if (!count(ref, true))
+		ereport(ERROR,
+				(errcode(ERRCODE_OUT_OF_MEMORY),
+				 errmsg("out of memory")));
 }
 
 /*
@@ -147,10 +173,13 @@ resources_released(ResourceReleasePhase phase, bool isCommit,
 	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
 	while (ncounted > 0)
 	{
-		const LbSharedRef *ref = &counted[--ncounted];
+		const LbSharedRef *ref = &counted[--ncounted].ref;
 
-		if (ref->shared->generation == ref->generation)
-			pg_atomic_fetch_sub_u32(&ref->shared->nunknown, 1);
+		if (ref->shared->generation != ref->generation)
+			continue;
+		pg_atomic_fetch_sub_u32(&ref->shared->nunknown, 1);
+		if (counted[ncounted].build)
+			lb_request_build(ref->shared, ref->generation, false);
 	}
 	LWLockRelease(&lb_shared->directory_lock);
 	lb_wake_launcher();
@@ -408,8 +437,11 @@ pre_commit(void)
 	xact_xid = GetTopFullTransactionIdIfAny();
 	for (LbDdlOp *op = lb_ddl_ops; op != NULL; op = op->next)
 	{
-		if (op->kind == LB_DDL_CREATED)
-			attach(&op->defn, &op->ref);
+		if (op->kind != LB_DDL_CREATED)
+			continue;
+		attach(&op->defn, &op->ref);
+		if (op->anew && op->ref.shared != NULL)
+			count_anew(&op->ref);
 	}
 	publish_and_emit(false);
 	if (lb_xact.defns == NULL)
@@ -427,7 +459,7 @@ carry_out_ddl(void)
 		switch (op->kind)
 		{
 			case LB_DDL_CREATED:
-				if (op->ref.shared != NULL)
+				if (op->ref.shared != NULL && !op->anew)
 					lb_request_build(op->ref.shared,
 									 op->ref.generation, false);
 				break;
