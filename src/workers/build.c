@@ -530,13 +530,17 @@ queue_and_build(LbBuild *build, LbDefinition *defn)
 /*
  * Whether the worker tries again at once, after this number of attempts:
  * without the old index, if both do not fit into memory, or because a queue
- * did not fit.
+ * did not fit.  The attempt may have resolved the definition again, and found
+ * a problem: there may be no expression to evaluate.
  */
 static bool
-may_try_again(LbBuild *build, LbBuildResult result, int attempts)
+may_try_again(LbBuild *build, const LbDefinition *defn, LbBuildResult result,
+			  int attempts)
 {
 	LbSharedBoard *shared = build->shared;
 
+	if (defn->problem != NULL)
+		return false;
 	if (result == LB_BUILD_NOMEM && attempts == 1 &&
 		lb_is_ready(shared))
 	{
@@ -605,7 +609,7 @@ build_claimed(LbBuild *build)
 			result = queue_and_build(build, defn);
 			attempts++;
 		} while (result != LB_BUILD_DONE &&
-				 may_try_again(build, result, attempts));
+				 may_try_again(build, defn, result, attempts));
 
 		/*
 		 * Complete an xid: on an idle server with an old open transaction,

@@ -145,14 +145,15 @@ lb_scan_worker_main(dsm_segment *seg, shm_toc *toc)
 	char		name[32];
 
 	SharedFileSetAttach(&job->files, seg);
+	lb_pause("launched");
 	defn = lb_defn_of(job->source, job->catalog, job->id);
 
 	/*
 	 * The build has locked the table, but the definition may have been
-	 * recorded anew.
+	 * recorded anew, and what keeps an expression may be gone.
 	 */
 	if (defn == NULL || defn->fingerprint != job->fingerprint ||
-		!lb_resolve_parts(defn, false))
+		!lb_resolve_parts(defn, false) || defn->problem != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("the definition of a board has changed")));
