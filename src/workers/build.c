@@ -212,6 +212,29 @@ find_recorded(const LbBuild *build)
 }
 
 /*
+ * find_recorded() with the source locked.  A transaction that has dropped the
+ * table or the board had removed the definition before it released that lock,
+ * so this worker may have entered it again from an old cache; the lock has
+ * come with the invalidations.  One that has changed lb_board by hand needs no
+ * lock of the source and may not have sent its invalidations yet.  lb_board
+ * itself has the truth: a catalog snapshot of it is taken anew for each scan.
+ * The row alone is read, since every build does so.
+ */
+static LbDefinition *
+find_still_recorded(const LbBuild *build)
+{
+	LbDefinition *defn = find_recorded(build);
+	const LbDefinition *row = defn == NULL ? NULL : lb_read_defn(defn->name);
+
+	if (defn == NULL ||
+		(row != NULL && row->catalog == defn->catalog && row->id == defn->id &&
+		 row->fingerprint == defn->fingerprint))
+		return defn;
+	lb_forget_defns();
+	return find_recorded(build);
+}
+
+/*
  * Remove a definition that is not recorded.  A transaction that was prepared,
  * and has aborted, may have entered it, or a process whose cache was out of
  * date.  If lb_board was changed by hand, and now has another definition of
@@ -303,6 +326,7 @@ static LbDefinition *
 prepare_build(LbBuild *build)
 {
 	LbDefinition *defn = find_recorded(build);
+	Oid			lb_board = build->shared->catalog;
 	Oid			source;
 	int			tries = 0;
 
@@ -313,18 +337,14 @@ prepare_build(LbBuild *build)
 	}
 	source = defn->source;
 	lb_pause("claim");
-	while (!ConditionalLockRelationOid(source, AccessShareLock))
+	while (!ConditionalLockRelationOid(source, AccessShareLock) ||
+		   !ConditionalLockRelationOid(lb_board, AccessShareLock))
 	{
 		if (!lb_try_again(&tries))
 			return give_up(build, LB_TABLE_LOCKED, true);
 	}
-
-	/*
-	 * The lock has come with the invalidations of a transaction that dropped
-	 * the table or the board.  It had removed the definition before it sent
-	 * them, so this worker may have entered it again from an old cache.
-	 */
-	defn = find_recorded(build);
+	defn = find_still_recorded(build);
+	UnlockRelationOid(lb_board, AccessShareLock);
 	if (defn == NULL)
 	{
 		remove_unrecorded(build);
