@@ -415,6 +415,30 @@ RESET leaderboard.enable_index;
 RESET plan_cache_mode;
 DEALLOCATE ALL;
 
+-- PostgreSQL takes these for immutable, but they have other values with other settings.
+CREATE TABLE ey.kinds (id integer PRIMARY KEY, part real, ratio float8, ratios float8[], bytes bytea, spot point,
+	reached timestamptz, zone text, name text);
+SELECT expr, message, hint FROM unnest(ARRAY['(part::text)', '(ratio::text)', '(float8out(ratio)::text)', '((ratios::text[])[1])', '(name || ratio)',
+	'(name || 0.1::float8)', '(lower(name || (0.1::float8)::text))', '(bytes::text)', '(spot::text)', 'quote_ident(name)',
+	'(extract(hour FROM age(reached, timestamptz ''2026-03-29 12:00Z'')))', '((reached AT TIME ZONE ''EST'')::date)',
+	'((reached AT TIME ZONE zone)::date)', '(xmlelement(name a, ratio)::text)']) WITH ORDINALITY AS e (expr, n),
+	lbt.error(format('SELECT lb_create_board(%L, %L, %L, rank_by => %L, board_column => %L)', 'k' || n, 'ey.kinds', 'id', 'id DESC', expr)) ORDER BY n;
+SELECT * FROM lbt.error('SELECT lb_create_board(''k'', ''ey.kinds'', rank_by => ''id DESC'', board_column => ''(ratio::text)'')');
+SELECT expr, message FROM unnest(ARRAY['(ratio::numeric::text)', '(encode(bytes, ''hex''))', '((reached AT TIME ZONE ''Europe/Paris'')::date)',
+	'((reached AT TIME ZONE ''utc'')::date)', 'quote_literal(name)']) WITH ORDINALITY AS e (expr, n),
+	lbt.error(format('SELECT lb_create_board(%L, %L, %L, rank_by => %L, board_column => %L)', 'k' || n, 'ey.kinds', 'id', 'id DESC', expr)) ORDER BY n;
+-- A function that is replaced by such a one.
+CREATE FUNCTION ey.shown(float8) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT $1::numeric::text';
+SELECT lb_create_board('k', 'ey.kinds', 'id', rank_by => 'id DESC', board_column => 'ey.shown(ratio)');
+INSERT INTO ey.kinds (id, ratio) VALUES (1, 0.1::float8 + 0.2);
+SELECT lb_wait_ready();
+CREATE OR REPLACE FUNCTION ey.shown(float8) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT $1::text';
+SELECT lb_count('k:0.30000000000000004');
+SET extra_float_digits = 0;
+SELECT lb_count('k:0.30000000000000004'), lb_count('k:0.3');
+RESET extra_float_digits;
+SELECT lb_rebuild('k');
+
 -- What no board can have.
 \set VERBOSITY default
 SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => 'points / played DESC');

@@ -39,6 +39,7 @@
 #include "admin/triggers.h"
 #include "boards/expression.h"
 #include "boards/lists.h"
+#include "boards/setting_of.h"
 #include "sql/spi.h"
 #include "util/compat.h"
 
@@ -194,18 +195,29 @@ static void
 check_immutable(const LbExpression *expression, Node *expr, Oid owner)
 {
 	LbUser		saved;
-	bool		is_mutable;
+	Node	   *simplified;
+	const char *setting;
 
 	/* Functions of constants are called here. */
 	lb_switch_to_owner(&saved, owner, false);
-	is_mutable = contain_mutable_functions((Node *) expression_planner(copyObject((Expr *) expr)));
+	simplified = (Node *) expression_planner(copyObject((Expr *) expr));
 	lb_restore_user(&saved);
-	if (is_mutable)
+	if (contain_mutable_functions(simplified))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
 				 errmsg("functions in expression %s must be marked IMMUTABLE",
 						expression->text),
 				 errhint("A timestamp with time zone becomes a date by AT TIME ZONE with the name of a zone.")));
+	setting = lb_setting_of(expr, simplified);
+	if (setting != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+				 errmsg("expression %s depends on the setting \"%s\"",
+						expression->text, setting),
+				 errdetail("It can have another value in another session."),
+				 strcmp(setting, "timezone_abbreviations") == 0 ?
+				 errhint("Name the time zone in full, as in 'Europe/Paris', or use a column GENERATED ALWAYS AS (the expression) STORED.") :
+				 errhint("Use a column GENERATED ALWAYS AS (the expression) STORED.")));
 }
 
 static void

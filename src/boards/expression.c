@@ -47,6 +47,7 @@
 
 #include "boards/cache.h"
 #include "boards/expression.h"
+#include "boards/setting_of.h"
 #include "util/user.h"
 
 
@@ -301,7 +302,9 @@ fill_in(LbExpression *expression)
 
 	/* A reader needs the right to call those of a function that is inlined. */
 	find_functions((Node *) expression->simplified, &expression->functions);
-	expression->is_mutable = contain_mutable_functions((Node *) expression->simplified);
+	expression->is_mutable =
+		contain_mutable_functions((Node *) expression->simplified) ||
+		lb_setting_of(expression->kept, (Node *) expression->simplified) != NULL;
 }
 
 void

@@ -256,4 +256,16 @@
 #define LB_IS_DISABLED(path) ((path)->total_cost >= disable_cost)
 #endif
 
+/* Version 16 has constructors of JSON, and dates that are added in a zone. */
+#if PG_VERSION_NUM >= 160000
+#define LB_JSON_CONSTRUCTOR_ARGS(node) \
+	(IsA(node, JsonConstructorExpr) ? ((JsonConstructorExpr *) (node))->args : NIL)
+#define LB_ADDS_IN_ZONE(function) \
+	((function) == F_DATE_ADD_TIMESTAMPTZ_INTERVAL_TEXT || \
+	 (function) == F_DATE_SUBTRACT_TIMESTAMPTZ_INTERVAL_TEXT)
+#else
+#define LB_JSON_CONSTRUCTOR_ARGS(node) NIL
+#define LB_ADDS_IN_ZONE(function) false
+#endif
+
 #endif							/* LB_COMPAT_H */
