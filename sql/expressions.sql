@@ -415,6 +415,15 @@ RESET leaderboard.enable_index;
 RESET plan_cache_mode;
 DEALLOCATE ALL;
 
+-- Nor one that a generated column calls.
+SET ROLE ex_owner;
+CREATE TABLE ez.w (id integer PRIMARY KEY, score integer NOT NULL, shown boolean GENERATED ALWAYS AS (score > ez.trap(2)) STORED);
+INSERT INTO ez.w (id, score) SELECT i, i % 30 FROM generate_series(1, 3000) AS i;
+SELECT lb_create_board('stored', 'ez.w', 'id', rank_by => 'score DESC', ranked_if => 'shown');
+RESET ROLE;
+SELECT lb_wait_ready();
+SELECT count(*) FROM ez.w WHERE score > 2;
+
 -- PostgreSQL takes these for immutable, but they have other values with other settings.
 CREATE TABLE ey.kinds (id integer PRIMARY KEY, part real, ratio float8, ratios float8[], bytes bytea, spot point,
 	reached timestamptz, zone text, name text);

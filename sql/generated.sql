@@ -93,6 +93,41 @@ SELECT query, lbt.answered_by(query), lbt.result(query) FROM asked ORDER BY n;
 DELETE FROM maybe WHERE id >= 5000;
 SELECT query, lbt.answered_by(query) FROM asked ORDER BY n;
 
+-- A column stores what its expression gave when the row was written.  That may be another
+-- value now, or in another session, and a partition can have an expression of its own.
+CREATE FUNCTION fine(int) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN $1 > 50; END';
+CREATE DOMAIN level AS int CHECK (VALUE < 1000);
+CREATE TABLE stored (id int PRIMARY KEY, score int NOT NULL, ratio float8 NOT NULL,
+	called boolean GENERATED ALWAYS AS (fine(score)) STORED,
+	checked boolean GENERATED ALWAYS AS (score::level > 50) STORED,
+	written boolean GENERATED ALWAYS AS (ratio::text = '0.30000000000000004') STORED);
+INSERT INTO stored SELECT i, i % 100, CASE WHEN i % 3 = 0 THEN 0.1 + 0.2::float8 ELSE 1 END FROM generate_series(1, 4000) i;
+CREATE TABLE parted (id int PRIMARY KEY, score int NOT NULL, shown boolean GENERATED ALWAYS AS (score > 50) STORED) PARTITION BY RANGE (id);
+CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (0) TO (2000);
+CREATE TABLE parted_2 PARTITION OF parted FOR VALUES FROM (2000) TO (5000);
+INSERT INTO parted SELECT i, i % 100 FROM generate_series(1, 4000) i;
+SELECT lb_create_board('called', 'stored', 'id', 'score DESC', ranked_if => 'called');
+SELECT lb_create_board('checked', 'stored', 'id', 'score DESC', ranked_if => 'checked');
+SELECT lb_create_board('written', 'stored', 'id', 'score DESC', ranked_if => 'written');
+SELECT lb_create_board('parted', 'parted', 'id', 'score DESC', ranked_if => 'shown');
+SELECT lb_wait_ready();
+ANALYZE stored, parted;
+CREATE OR REPLACE FUNCTION fine(int) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN $1 > 70; END';
+SET extra_float_digits = 0;
+SELECT query, lbt.nodes(query), lbt.result(query) FROM unnest(ARRAY[
+	'SELECT count(*) FROM stored WHERE called',
+	'SELECT count(*) FROM stored WHERE fine(score)',
+	'SELECT count(*) FROM stored WHERE checked',
+	'SELECT count(*) FROM stored WHERE score::level > 50',
+	'SELECT count(*) FROM stored WHERE written',
+	'SELECT count(*) FROM stored WHERE ratio::text = ''0.30000000000000004''',
+	'SELECT count(*) FROM parted WHERE shown',
+	'SELECT count(*) FROM parted WHERE score > 50'
+]) query;
+RESET extra_float_digits;
+
 SELECT * FROM lb_verify();
 DROP VIEW words;
-DROP TABLE player, game, word, maybe, asked;
+DROP TABLE player, game, word, maybe, asked, stored, parted;
+DROP FUNCTION fine;
+DROP DOMAIN level;

@@ -265,6 +265,15 @@ is_trusted(Node *expr, List *functions)
 	return !has_domain(expr, NULL);
 }
 
+bool
+lb_is_trusted(Node *expr)
+{
+	List	   *functions = NIL;
+
+	find_functions(expr, &functions);
+	return is_trusted(expr, functions);
+}
+
 /*
  * Simplify an expression, as its owner.  That calls functions of constants,
  * which need a snapshot; a worker may have none yet.  Items become those of

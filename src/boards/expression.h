@@ -129,6 +129,12 @@ extern LbExpression *lb_map_expression(const LbExpression *expression,
 extern char *lb_expression_sql(Node *expr, Oid table, const char *alias);
 
 /*
+ * Whether an expression calls functions of PostgreSQL's only: what others do
+ * can change.
+ */
+extern bool lb_is_trusted(Node *expr);
+
+/*
  * Evaluate a resolved expression for a row, with the rights of the table's
  * owner unless it is trusted.  The result is in the current memory context, or
  * in the slot's.  Raises what the expression raises, with the board as

@@ -28,7 +28,31 @@
 #include "utils/rel.h"
 
 #include "boards/expression.h"
+#include "boards/setting_of.h"
 #include "planner/generated.h"
+
+/*
+ * The expression of a stored column, or NULL.  It stands for the column only
+ * where it gives what it gave when the row was written: a function that is not
+ * PostgreSQL's may have been replaced since, and a partition can have another
+ * expression than its parent.  Nor may the reader call such a function, which
+ * the query does not name.
+ */
+static Node *
+find_stored(Oid table, AttrNumber attno)
+{
+	Relation	rel;
+	Node	   *expr = NULL;
+
+	if (get_attgenerated(table, attno) != ATTRIBUTE_GENERATED_STORED)
+		return NULL;
+	rel = table_open(table, NoLock);
+	if (rel->rd_rel->relkind == RELKIND_RELATION)
+		expr = build_column_default(rel, attno);
+	table_close(rel, NoLock);
+	return expr != NULL && lb_is_trusted(expr) &&
+		lb_setting_of(expr, NULL) == NULL ? expr : NULL;
+}
 
 /*
  * The expression of a column, or the one in its place, with the table's number
@@ -38,19 +62,14 @@ static List *
 find_expression(const LbSource *source, const LbColumn *column)
 {
 	Index		relid = source->rel->relid;
-	Oid			table = planner_rt_fetch(relid, source->root)->relid;
-	Relation	rel;
 	Node	   *expr;
 
 	if (column->expression != NULL)
 		expr = copyObject(column->expression->kept);
-	else if (get_attgenerated(table, column->attno) == ATTRIBUTE_GENERATED_STORED)
-	{
-		rel = table_open(table, NoLock);
-		expr = build_column_default(rel, column->attno);
-		table_close(rel, NoLock);
-	}
 	else
+		expr = find_stored(planner_rt_fetch(relid, source->root)->relid,
+						   column->attno);
+	if (expr == NULL)
 		return NIL;
 	expr = eval_const_expressions(source->root, expr);
 	expr = (Node *) canonicalize_qual((Expr *) expr, false);
