@@ -19,6 +19,7 @@
 #include "access/xlog.h"
 #include "commands/trigger.h"
 #include "storage/predicate.h"
+#include "utils/inval.h"
 #include "utils/rls.h"
 
 #include "boards/definition.h"
@@ -87,6 +88,10 @@ lb_access_needs_indexes(const LbAccess *a)
 /*
  * The definition has a problem, or its table lacks a trigger: take the index
  * out of service, since it cannot follow the table from here on.
+ *
+ * A transaction that has the table locked gets no invalidations by locking it
+ * again, so the problem may be over, and the index built.  Then this read runs
+ * its query, and the next one resolves the definition.
  */
 static LbCause
 cause_of_problem(const LbAccess *a)
@@ -94,12 +99,18 @@ cause_of_problem(const LbAccess *a)
 	LbDefinition *defn = a->target.defn;
 	const char *problem = defn->problem != NULL ? defn->problem :
 		"a capture trigger is missing or disabled";
-	LbSharedBoard *shared = lb_shared_board_attach(defn, false);
+	LbCause		cause = defn->problem != NULL ? LB_CAUSE_OFFLINE : LB_CAUSE_TRIGGER;
+	LbSharedBoard *shared;
+
+	AcceptInvalidationMessages();
+	if (!defn->resolved)
+		return cause;
 
 	/*
 	 * Other sessions do not see what this transaction has altered until it
 	 * commits, and it may roll back.
 	 */
+	shared = lb_shared_board_attach(defn, false);
 	if (shared != NULL &&
 		!lb_is_offline(shared) &&
 		!lb_changed_here(defn->source))
@@ -108,7 +119,7 @@ cause_of_problem(const LbAccess *a)
 	/* Indexes of other servers may answer: lb_access_needs_indexes(). */
 	if (offline_is_error(a) && defn->problem != lb_engine_problem)
 		offline_error(defn, problem);
-	return defn->problem != NULL ? LB_CAUSE_OFFLINE : LB_CAUSE_TRIGGER;
+	return cause;
 }
 
 /*
