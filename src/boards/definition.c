@@ -134,13 +134,26 @@ function_callback(Datum arg, int cacheid, uint32 hashvalue)
 	}
 }
 
+static bool
+checks_domain(const LbDefinition *defn)
+{
+	for (int i = 0; i < defn->ncolumns; i++)
+	{
+		const LbExpression *expression = defn->columns[i].expression;
+
+		if (expression != NULL && expression->checks)
+			return true;
+	}
+	return false;
+}
+
 /* What a domain checks, which the evaluation of an expression has compiled. */
 static void
 domain_callback(Datum arg, int cacheid, uint32 hashvalue)
 {
 	for (int i = 0; i < ndefns; i++)
 	{
-		if (!defns[i]->resolved || !lb_runs_others(defns[i]))
+		if (!defns[i]->resolved || !checks_domain(defns[i]))
 			continue;
 		defns[i]->resolved = false;
 		nchanges++;

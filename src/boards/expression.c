@@ -309,6 +309,9 @@ fill_in(LbExpression *expression)
 	expression->simplified = simplify(expression->kept, &expression->owner,
 									  &items);
 
+	expression->checks = has_domain(expression->kept, NULL) ||
+		has_domain((Node *) expression->simplified, NULL);
+
 	/* A reader needs the right to call those of a function that is inlined. */
 	find_functions((Node *) expression->simplified, &expression->functions);
 	expression->is_mutable =

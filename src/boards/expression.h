@@ -41,6 +41,7 @@ typedef struct LbExpression
 	Expr	   *simplified;		/* the same as the planner simplifies it */
 	bool		is_mutable;
 	bool		trusted;		/* it calls functions of PostgreSQL's only */
+	bool		checks;			/* a domain's constraints */
 	Bitmapset  *attnos;			/* columns that it reads */
 	List	   *functions;		/* OIDs of those that it calls */
 
