@@ -148,6 +148,33 @@ CREATE OR REPLACE FUNCTION ey.inner_one(integer) RETURNS integer IMMUTABLE LANGU
 CREATE OR REPLACE FUNCTION ey.inner_one(integer) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT $1';
 SELECT lb_wait_ready();
 SELECT lb_rank(1, 'inlined');
+-- Two changes in a transaction, after which the text is right.
+BEGIN;
+CREATE OR REPLACE FUNCTION ey.outer_one(integer) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT 0 + ey.inner_one($1)';
+ALTER FUNCTION ey.outer_one(integer) RENAME TO outermost;
+COMMIT;
+SELECT rank_by FROM lb_board WHERE board = 'inlined';
+SELECT lb_wait_ready();
+SELECT lb_rank(1, 'inlined');
+-- One that the body of another one calls is dropped, and made again.
+DROP FUNCTION ey.inner_one(integer);
+CREATE FUNCTION ey.inner_one(integer) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT $1 % 7';
+SELECT lb_wait_ready();
+SELECT lb_rank(7, 'inlined');
+SELECT * FROM lb_verify();
+-- Altering a function calls none of others' boards.
+CREATE FUNCTION ey.trap(integer) RETURNS integer IMMUTABLE LANGUAGE plpgsql AS
+	$$BEGIN IF current_setting('lbt.trap', true) = 'set' THEN RAISE 'trapped' USING ERRCODE = 'query_canceled'; END IF; RETURN $1; END$$;
+SELECT lb_create_board('trap', 'ey.called', 'id', rank_by => '(points + ey.trap(1)) DESC');
+SELECT lb_wait_ready();
+SET lbt.trap = 'set';
+CREATE FUNCTION ey.harmless() RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT 1';
+CREATE OR REPLACE FUNCTION ey.harmless() RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT 2';
+ALTER FUNCTION ey.harmless() COST 7;
+SELECT lb_rebuild('trap');
+RESET lbt.trap;
+SELECT lb_wait_ready();
+SELECT board, state, reason FROM lb_stat_board WHERE board IN ('trap', 'inlined', 'combined');
 -- A session that has called the checks of a domain before notices that they change.
 CREATE DOMAIN ey.small AS integer CONSTRAINT small CHECK (VALUE < 2000);
 CREATE DOMAIN ey.smaller AS ey.small;

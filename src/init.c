@@ -75,7 +75,7 @@ _PG_init(void)
 	lb_planner_init();
 	lb_denied_init();
 	lb_xact_init();
-	lb_ddl_init(lb_follow_rename);
+	lb_ddl_init(lb_lock_captured, lb_follow_rename);
 	lb_leaderboards_init();
 	lb_submit_init();
 	lb_windows_init();

@@ -39,6 +39,7 @@
 #include "admin/triggers.h"
 #include "boards/expression.h"
 #include "boards/lists.h"
+#include "boards/named.h"
 #include "boards/setting_of.h"
 #include "sql/spi.h"
 #include "util/compat.h"
@@ -248,11 +249,10 @@ check_collation(const LbExpression *expression, Node *expr)
 static Node *
 lock_named(const LbColumn *column, Relation rel, Node *expr)
 {
-	LbExpressionOwner owner = {.role = rel->rd_rel->relowner};
 	List	   *locked = NIL;
 
-	namestrcpy((Name) owner.board, RelationGetRelationName(rel));
-	while (lb_lock_items(&locked, lb_named_items(expr, &owner)))
+	while (lb_lock_named(&locked,
+						 lb_named_objects(expr, rel->rd_rel->relowner)))
 		expr = analyze(column, rel);
 	return expr;
 }
@@ -262,6 +262,21 @@ static bool
 is_column(const Node *expr)
 {
 	return IsA(expr, Var) && ((const Var *) expr)->varattno > 0;
+}
+
+void
+lb_lock_expressions(const LbDefinition *defn, Oid source)
+{
+	Relation	rel = relation_open(source, AccessShareLock);
+
+	for (int i = 0; i < defn->ncolumns; i++)
+	{
+		const LbColumn *column = &defn->columns[i];
+
+		if (column->expression != NULL)
+			(void) lock_named(column, rel, analyze(column, rel));
+	}
+	relation_close(rel, AccessShareLock);
 }
 
 void

@@ -16,6 +16,12 @@
 #include "sql/args.h"
 
 /*
+ * Lock what the expressions of a new definition name, as lb_lock_named(),
+ * before the table is locked.  Raises what the parser raises.
+ */
+extern void lb_lock_expressions(const LbDefinition *defn, Oid source);
+
+/*
  * Analyze the expressions of a new definition on a table that is open.  Each
  * gets its tree, LbExpression.kept, and its canonical text; one that is a
  * column in parentheses becomes a column.  Raises what the parser raises, and

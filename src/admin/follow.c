@@ -137,13 +137,13 @@ follow_row(const TriggerData *trigger)
 	int32		id = lb_recorded_id(trigger->tg_trigslot, &source);
 	char	   *name = lb_recorded_name(trigger->tg_trigslot);
 
-	lb_lock_captured(source);
+	lb_lock_captured(list_make1_oid(source));
 	if (!TRIGGER_FIRED_BY_INSERT(trigger->tg_event))
 		erase_recorded(RelationGetRelid(trigger->tg_relation), id);
 	if (TRIGGER_FIRED_BY_UPDATE(trigger->tg_event))
 	{
 		(void) lb_recorded_id(trigger->tg_newslot, &new_source);
-		lb_lock_captured(new_source);
+		lb_lock_captured(list_make1_oid(new_source));
 		if (new_source != source ||
 			strcmp(name, lb_recorded_name(trigger->tg_newslot)) != 0)
 			end_name(name);
@@ -175,13 +175,12 @@ lb_board_changed(PG_FUNCTION_ARGS)
 		{
 			LbDefinition **defns;
 			int			n = lb_all_defns(&defns);
-			Oid		   *sources = palloc(Max(1, n) * sizeof(Oid));
+			List	   *sources = NIL;
 
 			/* A lock can make the definitions be read again. */
 			for (int i = 0; i < n; i++)
-				sources[i] = defns[i]->source;
-			for (int i = 0; i < n; i++)
-				lb_lock_captured(sources[i]);
+				sources = list_append_unique_oid(sources, defns[i]->source);
+			lb_lock_captured(sources);
 			n = lb_all_defns(&defns);
 			for (int i = 0; i < n; i++)
 			{

@@ -124,6 +124,9 @@ lock_source(LbDefinition *defn)
 	/* This can take as long as reading a table, so before the lock as well. */
 	lb_window_check_board(defn->name, defn->family);
 	lb_check_answers(defn->name, defn->family);
+
+	/* In the order of a transaction that alters a function. */
+	lb_lock_expressions(defn, source);
 	rel = relation_open(source, ShareRowExclusiveLock);
 	lb_require_owner(source);
 	lb_check_source(rel);
@@ -580,15 +583,98 @@ current_name(char *name, Oid source, AttrNumber attno)
 	ReleaseSysCache(tuple);
 }
 
-void
-lb_lock_captured(Oid source)
+/* After so many attempts, wait for each lock in turn. */
+#define LOCK_ROUNDS 20
+
+/* Sources that have row triggers, and their partitions. */
+static List *
+captured_tables(List *sources)
 {
-	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(source)) ||
-		!lb_has_row_trigger(source))
-		return;
-	LockRelationOid(source, ShareRowExclusiveLock);
-	if (get_rel_relkind(source) == RELKIND_PARTITIONED_TABLE)
-		list_free(find_all_inheritors(source, ShareRowExclusiveLock, NULL));
+	List	   *tables = NIL;
+	ListCell   *lc;
+
+	foreach(lc, sources)
+	{
+		Oid			source = lfirst_oid(lc);
+
+		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(source)) ||
+			!lb_has_row_trigger(source))
+			continue;
+		tables = list_append_unique_oid(tables, source);
+		if (get_rel_relkind(source) == RELKIND_PARTITIONED_TABLE)
+			tables = list_concat_unique_oid(tables,
+											find_all_inheritors(source, NoLock, NULL));
+	}
+	return tables;
+}
+
+/*
+ * Lock tables without waiting, all or none.  Returns the first whose lock is
+ * not to be had.
+ */
+static Oid
+try_to_lock(List *tables)
+{
+	for (int i = 0; i < list_length(tables); i++)
+	{
+		if (ConditionalLockRelationOid(list_nth_oid(tables, i),
+									   ShareRowExclusiveLock))
+			continue;
+		for (int j = 0; j < i; j++)
+			UnlockRelationOid(list_nth_oid(tables, j), ShareRowExclusiveLock);
+		return list_nth_oid(tables, i);
+	}
+	return InvalidOid;
+}
+
+/* Wait outside the lock's queue, where later writers would wait behind us. */
+static void
+wait_for_writers(Oid table)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId, table);
+	WaitForLockersMultiple(list_make1(&tag), ShareRowExclusiveLock, false);
+}
+
+/*
+ * A writer may write to several of the tables, in any order, and must not find
+ * one locked by us while we wait for another: then it might be the one that is
+ * cancelled.  So we wait for one lock at a time, and hold no other then.
+ */
+void
+lb_lock_captured(List *sources)
+{
+	Oid			waited = InvalidOid;
+	List	   *locked = NIL;
+	ListCell   *lc;
+
+	for (int round = 0; round <= LOCK_ROUNDS; round++)
+	{
+		List	   *tables = captured_tables(sources);
+		Oid			missing = try_to_lock(tables);
+
+		CHECK_FOR_INTERRUPTS();
+
+		/* It was locked twice. */
+		if (OidIsValid(waited))
+			UnlockRelationOid(waited, ShareRowExclusiveLock);
+		if (!OidIsValid(missing))
+		{
+			locked = tables;
+			break;
+		}
+		wait_for_writers(missing);
+		LockRelationOid(missing, ShareRowExclusiveLock);
+		waited = missing;
+	}
+
+	/* A partition may have come before its table was locked. */
+	foreach(lc, captured_tables(sources))
+	{
+		if (!list_member_oid(locked, lfirst_oid(lc)))
+			LockRelationOid(lfirst_oid(lc), ShareRowExclusiveLock);
+	}
 }
 
 /*
@@ -610,6 +696,9 @@ as_recorded(const LbDefinition *old)
 	if (lb_created_here(recorded))
 		return NULL;
 	defn = lb_find_defn(old->name);
+	if ((defn == NULL || defn->id != recorded->id) &&
+		!lb_has_row_trigger(old->source))
+		return NULL;			/* it was not locked */
 	if (defn == NULL || defn->id != recorded->id)
 		elog(ERROR, "definition of board \"%s\" is out of date", old->name);
 	lb_xact_set_unknown(defn, "what an expression of the board names was altered");
@@ -624,7 +713,7 @@ lb_follow_rename(const LbDefinition *old)
 	LbArg		args[NCOLUMN_VALUES + 1];
 
 	/* Another transaction may be recording it anew. */
-	lb_lock_captured(old->source);
+	lb_lock_captured(list_make1_oid(old->source));
 	old = as_recorded(old);
 	if (old == NULL)
 		return;
@@ -649,7 +738,13 @@ lb_follow_rename(const LbDefinition *old)
 						   "rank_by = COALESCE($2, rank_by), board_column = $3, ranked_if = $4, expressions = $5 "
 						   "WHERE id OPERATOR(pg_catalog.=) $6",
 						   lengthof(args), args) != 1)
-		elog(ERROR, "board \"%s\" is not recorded", defn.name);
+	{
+		/* Without triggers the table was not locked. */
+		if (lb_has_row_trigger(defn.source))
+			elog(ERROR, "board \"%s\" is not recorded", defn.name);
+		SPI_finish();
+		return;
+	}
 	SPI_finish();
 	CommandCounterIncrement();
 

@@ -46,13 +46,13 @@ extern LbDefinition *lb_record_defn(LbDefinition *defn,
 extern void lb_record_offline(const LbDefinition *defn, LbPolicy offline);
 
 /*
- * Lock a source against writers, to the end of the transaction.  A transaction
- * that does not know a definition yet captures nothing for it: wait until it
- * has ended, and make the next one wait for us.  A source without a row
- * trigger is not locked: in a restore there are no triggers yet, and COPY may
- * take hours.
+ * Lock sources, and their partitions, against writers, to the end of the
+ * transaction.  A transaction that does not know a definition yet captures
+ * nothing for it: wait until it has ended, and make the next one wait for us.
+ * A source without a row trigger is not locked: in a restore there are no
+ * triggers yet, and COPY may take hours.
  */
-extern void lb_lock_captured(Oid source);
+extern void lb_lock_captured(List *sources);
 
 /* Delete the row of lb_board. */
 extern void lb_unrecord_defn(const LbDefinition *defn);

@@ -30,6 +30,7 @@
 #include "boards/directory.h"
 #include "boards/distributed.h"
 #include "boards/expression.h"
+#include "boards/named.h"
 #include "boards/resolve.h"
 #include "boards/shared.h"
 #include "boards/state.h"
@@ -173,23 +174,18 @@ is_served(const char *name, LbDefinition **defn)
 	return *defn != NULL && !(*defn)->counts && lb_serves((*defn)->source);
 }
 
-/* Whether an expression of a board runs code that is not PostgreSQL's. */
+/* Whether an expression of a board names functions or domains of users. */
 static bool
 names_others(const LbDefinition *defn)
 {
-	LbExpressionOwner owner = {0};
-
-	if (!lb_has_expressions(defn))
-		return false;
-	namestrcpy((Name) owner.board, defn->name);
-	owner.role = lb_table_owner(defn->source);
 	for (int i = 0; i < defn->ncolumns; i++)
 	{
 		const LbExpression *expression = defn->columns[i].expression;
 		Node	   *kept = expression == NULL || expression->statistics == NULL ?
 			NULL : lb_kept_expression(defn->source, expression->statistics);
 
-		if (kept != NULL && lb_named_items(kept, &owner) != NIL)
+		if (kept != NULL &&
+			lb_named_objects(kept, lb_table_owner(defn->source)) != NIL)
 			return true;
 	}
 	return false;
@@ -217,7 +213,7 @@ record_anew(const char *name)
 	lb_require_owner(source);
 	if (!names_others(defn))
 		return false;
-	lb_lock_captured(source);
+	lb_lock_captured(list_make1_oid(source));
 	defn = lb_find_defn(name);
 	if (defn == NULL || defn->source != source ||
 		!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(source)))
@@ -228,6 +224,23 @@ record_anew(const char *name)
 		rebuild_error(name, defn->problem);
 	lb_record_anew(defn, "its index is being built again");
 	return true;
+}
+
+/* Lock the tables of all such boards at once. */
+static void
+lock_others(List *names)
+{
+	List	   *sources = NIL;
+	ListCell   *lc;
+
+	foreach(lc, names)
+	{
+		LbDefinition *defn = lb_find_defn(lfirst(lc));
+
+		if (defn != NULL && !lb_serves(defn->source) && names_others(defn))
+			sources = list_append_unique_oid(sources, defn->source);
+	}
+	lb_lock_captured(sources);
 }
 
 static void
@@ -322,6 +335,7 @@ lb_rebuild(PG_FUNCTION_ARGS)
 		else
 			mend = lappend(mend, names[i]);
 	}
+	lock_others(mend);
 	foreach(lc, mend)
 	{
 		if (!mend_triggers(lfirst(lc)) && !record_anew(lfirst(lc)))

@@ -24,17 +24,13 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/transam.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_statistic_ext.h"
-#include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
-#include "nodes/plannodes.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "rewrite/rewriteManip.h"
-#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
@@ -43,7 +39,6 @@
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
 #include "utils/snapmgr.h"
-#include "utils/syscache.h"
 
 #include "boards/cache.h"
 #include "boards/expression.h"
@@ -276,22 +271,19 @@ lb_is_trusted(Node *expr)
 
 /*
  * Simplify an expression, as its owner.  That calls functions of constants,
- * which need a snapshot; a worker may have none yet.  Items become those of
- * the functions and domains that it depends on then, inlined ones as well.
+ * which need a snapshot; a worker may have none yet.
  */
 static Expr *
-simplify(const Node *kept, const LbExpressionOwner *owner, List **items)
+simplify(const LbExpression *expression)
 {
 	bool		push = !ActiveSnapshotSet();
 	LbUser		saved;
-	List	   *relations;
 	Expr	   *result;
 
 	if (push)
 		PushActiveSnapshot(GetCatalogSnapshot(StatisticExtRelationId));
-	switch_to(&saved, owner);
-	result = expression_planner_with_deps((Expr *) copyObject(kept),
-										  &relations, items);
+	switch_to(&saved, &expression->owner);
+	result = expression_planner((Expr *) copyObject(expression->kept));
 	lb_restore_user(&saved);
 	if (push)
 		PopActiveSnapshot();
@@ -301,14 +293,10 @@ simplify(const Node *kept, const LbExpressionOwner *owner, List **items)
 static void
 fill_in(LbExpression *expression)
 {
-	List	   *items;
-
 	find_functions(expression->kept, &expression->functions);
 	pull_varattnos(expression->kept, 1, &expression->attnos);
 	expression->trusted = is_trusted(expression->kept, expression->functions);
-	expression->simplified = simplify(expression->kept, &expression->owner,
-									  &items);
-
+	expression->simplified = simplify(expression);
 	expression->checks = has_domain(expression->kept, NULL) ||
 		has_domain((Node *) expression->simplified, NULL);
 
@@ -377,148 +365,6 @@ lb_map_expression(const LbExpression *expression, const AttrMap *map)
 		copy->simplified = (Expr *) map_variable_attnos((Node *) expression->simplified,
 														1, 0, map, InvalidOid, &whole_row);
 	return copy;
-}
-
-
-/* ----------------------------------------------------------------
- *		What expressions depend on
- * ----------------------------------------------------------------
- */
-
-static bool
-equals_item(const PlanInvalItem *item, int cache, uint32 hash)
-{
-	return item->cacheId == cache && item->hashValue == hash;
-}
-
-static bool
-has_item(const List *items, int cache, uint32 hash)
-{
-	ListCell   *lc;
-
-	foreach(lc, items)
-	{
-		if (equals_item(lfirst(lc), cache, hash))
-			return true;
-	}
-	return false;
-}
-
-static List *
-add_item(List *items, int cache, Oid object)
-{
-	uint32		hash = GetSysCacheHashValue1(cache, ObjectIdGetDatum(object));
-	PlanInvalItem *item;
-
-	if (has_item(items, cache, hash))
-		return items;
-	item = makeNode(PlanInvalItem);
-	item->cacheId = cache;
-	item->hashValue = hash;
-	return lappend(items, item);
-}
-
-/* Domains have the checks of those that they are of. */
-static bool
-find_domains(Node *node, void *context)
-{
-	List	  **items = (List **) context;
-
-	if (node == NULL)
-		return false;
-	if (IsA(node, CoerceToDomain))
-	{
-		Oid			type = ((const CoerceToDomain *) node)->resulttype;
-
-		while (get_typtype(type) == TYPTYPE_DOMAIN)
-		{
-			HeapTuple	tuple;
-
-			*items = add_item(*items, TYPEOID, type);
-			tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
-			if (!HeapTupleIsValid(tuple))
-				break;
-			type = ((Form_pg_type) GETSTRUCT(tuple))->typbasetype;
-			ReleaseSysCache(tuple);
-		}
-	}
-	return expression_tree_walker(node, find_domains, context);
-}
-
-List *
-lb_named_items(Node *kept, const LbExpressionOwner *owner)
-{
-	List	   *functions = NIL;
-	List	   *items = NIL;
-	Node	   *simplified = (Node *) simplify(kept, owner, &items);
-	ListCell   *lc;
-
-	find_functions(kept, &functions);
-	find_functions(simplified, &functions);
-	foreach(lc, functions)
-	{
-		if (lfirst_oid(lc) >= FirstNormalObjectId)
-			items = add_item(items, PROCOID, lfirst_oid(lc));
-	}
-	find_domains(kept, &items);
-	find_domains(simplified, &items);
-	return items;
-}
-
-/* The cache that has objects of a class, or -1. */
-static int
-cache_of_class(Oid classId)
-{
-	return classId == ProcedureRelationId ? PROCOID :
-		classId == TypeRelationId ? TYPEOID : -1;
-}
-
-bool
-lb_is_named_item(const List *items, Oid classId, Oid objectId)
-{
-	int			cache = cache_of_class(classId);
-
-	return cache >= 0 &&
-		has_item(items, cache,
-				 GetSysCacheHashValue1(cache, ObjectIdGetDatum(objectId)));
-}
-
-/* A transaction may alter many objects: there are not many locks. */
-#define NAMED_LOCKS 32
-
-static void
-lock_hash(uint32 hash, LOCKMODE mode)
-{
-	/* No function has this number and a part. */
-	LockDatabaseObject(ProcedureRelationId, hash % NAMED_LOCKS, 1, mode);
-}
-
-void
-lb_lock_altered(Oid classId, Oid objectId)
-{
-	int			cache = cache_of_class(classId);
-
-	if (cache >= 0)
-		lock_hash(GetSysCacheHashValue1(cache, ObjectIdGetDatum(objectId)),
-				  RowExclusiveLock);
-}
-
-bool
-lb_lock_items(List **locked, List *items)
-{
-	int			before = list_length(*locked);
-	ListCell   *lc;
-
-	foreach(lc, items)
-	{
-		PlanInvalItem *item = lfirst_node(PlanInvalItem, lc);
-
-		if (has_item(*locked, item->cacheId, item->hashValue))
-			continue;
-		lock_hash(item->hashValue, ShareLock);
-		*locked = lappend(*locked, item);
-	}
-	return list_length(*locked) > before;
 }
 
 

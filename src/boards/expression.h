@@ -89,32 +89,6 @@ extern void lb_resolve_expression(LbExpression *expression, Oid table,
 								  MemoryContext parent, bool cached);
 
 /*
- * What the value of an expression depends on besides the row, with the rights
- * of an owner: user-defined functions that it calls, by an operator as well,
- * those that are inlined, and domains.  A list of PlanInvalItem.  Functions
- * that others call in turn are not known, unless these are inlined.  Raises
- * what simplifying it can raise.
- */
-extern List *lb_named_items(Node *kept, const LbExpressionOwner *owner);
-
-/*
- * Whether an object may be among them: two objects can have the same hash
- * value.
- */
-extern bool lb_is_named_item(const List *items, Oid classId, Oid objectId);
-
-/*
- * A transaction that alters an object which expressions may name takes the
- * first lock, and then looks for the boards.  One that makes a board takes the
- * second, and then analyzes the expression again, so that it sees what the
- * other one did, or is seen.  Both last to the end of the transaction.  Each
- * can wait, and accepts invalidations.  lb_lock_items() adds what it locks to
- * a list, and returns whether that is more.
- */
-extern void lb_lock_altered(Oid classId, Oid objectId);
-extern bool lb_lock_items(List **locked, List *items);
-
-/*
  * A copy of a resolved expression, in the current memory context, for a
  * partition whose columns have these numbers; NULL: the same ones.
  */

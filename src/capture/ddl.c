@@ -64,6 +64,7 @@ LbDdlOp    *lb_ddl_ops = NULL;
 static LbXactTable op_table;	/* by the definition's id */
 
 static void (*follow_rename) (const LbDefinition *old);
+static void (*lock_captured) (List *sources);
 static object_access_hook_type prev_object_access_hook = NULL;
 static ProcessUtility_hook_type prev_process_utility = NULL;
 
@@ -494,6 +495,14 @@ column_redefined(Oid relid, AttrNumber attno)
 static void
 follow_renames(void)
 {
+	List	   *sources = NIL;
+
+	for (LbDdlOp *op = lb_ddl_ops; op != NULL; op = op->next)
+	{
+		if (op->kind == LB_DDL_RENAMED)
+			sources = list_append_unique_oid(sources, op->defn.source);
+	}
+	lock_captured(sources);
 	for (LbDdlOp *op = lb_ddl_ops; op != NULL; op = op->next)
 	{
 		if (op->kind == LB_DDL_RENAMED)
@@ -888,8 +897,10 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 }
 
 void
-lb_ddl_init(void (*follow) (const LbDefinition *old))
+lb_ddl_init(void (*lock) (List *sources),
+			void (*follow) (const LbDefinition *old))
 {
+	lock_captured = lock;
 	follow_rename = follow;
 	prev_object_access_hook = object_access_hook;
 	object_access_hook = object_access;

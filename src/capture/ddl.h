@@ -13,11 +13,14 @@
 
 /*
  * _PG_init: install the object access hook and the utility hook.
- * follow_rename is lb_follow_rename() of a higher folder: it records what the
- * columns of a board are called now, after a statement that has renamed some,
- * changed their types, or altered what an expression names.
+ * lock_captured and follow_rename are lb_lock_captured() and
+ * lb_follow_rename() of a higher folder.  The first locks the tables, the
+ * second records what the columns of a board are called now, after a statement
+ * that has renamed some, changed their types, or altered what an expression
+ * names.
  */
-extern void lb_ddl_init(void (*follow_rename) (const LbDefinition *old));
+extern void lb_ddl_init(void (*lock_captured) (List *sources),
+						void (*follow_rename) (const LbDefinition *old));
 
 /*
  * Note that the transaction creates or drops a board, or has recorded one anew

@@ -26,7 +26,6 @@
 #include "catalog/pg_statistic_ext.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
-#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/rel.h"
@@ -35,12 +34,12 @@
 
 #include "boards/catalog.h"
 #include "boards/expression.h"
+#include "boards/named.h"
 #include "boards/resolve.h"
 #include "capture/ddl.h"
 #include "capture/ddl_internal.h"
 #include "capture/xactlog.h"
 #include "sql/spi.h"
-#include "util/subxact.h"
 
 /*
  * Whether an object depends on another one, or on one in a schema; not for
@@ -76,52 +75,22 @@ depends_on(Oid object, Oid classId, Oid objectId)
 	return found;
 }
 
-/* What lb_try() looks at. */
-typedef struct Named
-{
-	Node	   *kept;
-	LbExpressionOwner owner;
-	Oid			classId;
-	Oid			objectId;
-	bool		found;
-} Named;
-
-static void
-look_at_items(void *arg)
-{
-	Named	   *named = arg;
-
-	named->found = lb_is_named_item(lb_named_items(named->kept, &named->owner),
-									named->classId, named->objectId);
-}
-
 /*
- * Whether the planner, when it simplifies an expression, comes upon an object
- * that pg_depend does not have: the function of an operator, or one that a
- * function calls which is inlined.  If that raises an error, replacing the
- * function may be what mends it.
+ * Whether an expression names an object that pg_depend does not have for it:
+ * the function of an operator, or one that the body of another one calls.
  */
 static bool
-comes_upon(const LbDefinition *defn, const LbExpression *expression,
-		   Oid classId, Oid objectId)
+names(const LbDefinition *defn, const LbExpression *expression, Oid classId,
+	  Oid objectId)
 {
-	Named		named = {.classId = classId,.objectId = objectId};
-	ErrorData  *error;
+	Node	   *kept;
 
 	if (classId != ProcedureRelationId && classId != TypeRelationId)
 		return false;
-	named.kept = lb_kept_expression(defn->source, expression->statistics);
-	if (named.kept == NULL)
-		return false;
-	namestrcpy((Name) named.owner.board, defn->name);
-	named.owner.role = lb_table_owner(defn->source);
-	error = lb_try(look_at_items, &named);
-	if (error == NULL)
-		return named.found;
-	if (ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION)
-		ReThrowError(error);
-	FreeErrorData(error);
-	return true;
+	kept = lb_kept_expression(defn->source, expression->statistics);
+	return kept != NULL &&
+		lb_is_named(lb_named_objects(kept, lb_table_owner(defn->source)),
+					classId, objectId);
 }
 
 static bool
@@ -135,7 +104,7 @@ board_depends_on(const LbDefinition *defn, Oid classId, Oid objectId)
 
 		if (OidIsValid(object) &&
 			(depends_on(object, classId, objectId) ||
-			 comes_upon(defn, expression, classId, objectId)))
+			 names(defn, expression, classId, objectId)))
 			return true;
 	}
 	return false;
@@ -160,10 +129,11 @@ named_altered(Oid classId, Oid objectId)
 		LbDefinition *defn = defns[i];
 
 		CHECK_FOR_INTERRUPTS();
-		if (!lb_has_expressions(defn) || lb_created_here(defn) ||
+		if (!lb_has_expressions(defn) ||
 			!board_depends_on(defn, classId, objectId))
 			continue;
-		lb_xact_set_unknown(defn, "what an expression of the board names was altered");
+		if (!lb_created_here(defn))
+			lb_xact_set_unknown(defn, "what an expression of the board names was altered");
 		lb_note_renamed(defn);
 	}
 }
@@ -205,14 +175,16 @@ constraint_altered(Oid constraint)
 }
 
 /*
- * Whether a function was replaced, and not made: then the caches have it as it
- * was.
+ * Whether a function is dropped, which the body of another one may call, or
+ * was replaced, and not made: then the caches have it as it was.
  */
 static bool
 is_replaced(ObjectAccessType access, Oid classId, Oid objectId)
 {
-	return access == OAT_POST_CREATE && classId == ProcedureRelationId &&
-		SearchSysCacheExists1(PROCOID, ObjectIdGetDatum(objectId));
+	return classId == ProcedureRelationId &&
+		(access == OAT_DROP ||
+		 (access == OAT_POST_CREATE &&
+		  SearchSysCacheExists1(PROCOID, ObjectIdGetDatum(objectId))));
 }
 
 /* Whether a board has an expression that an object of that name keeps. */
