@@ -165,7 +165,7 @@ $writer->query('SELECT lb_rank(1)');
 $writer->query('BEGIN; UPDATE player_scores SET score = score + 1000 WHERE player_id % 4 = 1');
 $recorder->query_until(qr/now/, "\\echo now\n"
 	  . q{INSERT INTO lb_board (board, source, member, rank_by, method) VALUES ('more', 'player_scores', 'player_id', 'score ASC', 'row_number');} . "\n");
-ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE mode = 'ShareRowExclusiveLock' AND NOT granted}),
+ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'virtualxid' AND NOT granted}),
 	'a writer is waited for');
 $writer->query('UPDATE player_scores SET score = score + 1000 WHERE player_id % 4 = 2; COMMIT');
 is($recorder->query(wrong('more', 'score')), '0|t', 'recorded beside a writer');
