@@ -167,6 +167,10 @@ CREATE FUNCTION ey.trap(integer) RETURNS integer IMMUTABLE LANGUAGE plpgsql AS
 	$$BEGIN IF current_setting('lbt.trap', true) = 'set' THEN RAISE 'trapped' USING ERRCODE = 'query_canceled'; END IF; RETURN $1; END$$;
 SELECT lb_create_board('trap', 'ey.called', 'id', rank_by => '(points + ey.trap(1)) DESC');
 SELECT lb_wait_ready();
+CREATE DOMAIN ey.trapped AS integer CHECK (ey.trap(VALUE) > 0);
+CREATE FUNCTION ey.trapping(integer) RETURNS integer IMMUTABLE LANGUAGE sql AS $$SELECT $1 + array_length('{1,2}'::ey.trapped[], 1)$$;
+SELECT lb_create_board('trapping', 'ey.called', 'id', rank_by => 'ey.trapping(points) DESC');
+SELECT lb_wait_ready();
 SET lbt.trap = 'set';
 CREATE FUNCTION ey.harmless() RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT 1';
 CREATE OR REPLACE FUNCTION ey.harmless() RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT 2';
@@ -174,7 +178,37 @@ ALTER FUNCTION ey.harmless() COST 7;
 SELECT lb_rebuild('trap');
 RESET lbt.trap;
 SELECT lb_wait_ready();
-SELECT board, state, reason FROM lb_stat_board WHERE board IN ('trap', 'inlined', 'combined');
+SELECT board, state, reason FROM lb_stat_board WHERE board IN ('trap', 'trapping', 'inlined', 'combined');
+SELECT lb_drop_board('trap'), lb_drop_board('trapping');
+-- Functions of several types, those with settings, aggregates, and one that is not the one of that name.
+CREATE FUNCTION ey.deep(bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN $1; END';
+CREATE FUNCTION ey.deep(integer) RETURNS integer IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN $1; END';
+CREATE FUNCTION ey.poly(anyelement) RETURNS anyelement IMMUTABLE LANGUAGE sql AS 'SELECT ey.deep($1)';
+CREATE FUNCTION ey.with_path(integer) RETURNS integer IMMUTABLE LANGUAGE sql SET search_path = ey AS 'SELECT deep($1)';
+CREATE FUNCTION ey.next(integer, integer) RETURNS integer IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN $1 + $2; END';
+CREATE AGGREGATE ey.total(integer) (sfunc = ey.next, stype = integer, initcond = '0');
+CREATE FUNCTION ey.both(integer) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT ey.total(v) FROM (VALUES ($1), ($1)) AS t (v)';
+CREATE FUNCTION ey.atomic(integer) RETURNS integer IMMUTABLE LANGUAGE sql RETURN ey.deep($1);
+SELECT lb_create_board('poly', 'ey.called', 'id', rank_by => '(ey.poly(points) + ey.poly(id)) DESC'),
+	lb_create_board('path', 'ey.called', 'id', rank_by => 'ey.with_path(points) DESC'),
+	lb_create_board('both', 'ey.called', 'id', rank_by => 'ey.both(points) DESC'),
+	lb_create_board('atomic', 'ey.called', 'id', rank_by => 'ey.atomic(points) DESC');
+SELECT lb_wait_ready();
+CREATE TEMPORARY TABLE numbers AS SELECT board, id FROM lb_board;
+CREATE VIEW pg_temp.anew AS SELECT b.board FROM lb_board b JOIN numbers n USING (board) WHERE b.id <> n.id ORDER BY 1;
+ALTER FUNCTION ey.deep(bigint) RENAME TO deeper;
+ALTER FUNCTION ey.deeper(bigint) RENAME TO deep;
+CREATE OR REPLACE FUNCTION ey.deep(bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN -$1; END';
+SELECT * FROM pg_temp.anew;
+CREATE OR REPLACE FUNCTION ey.next(integer, integer) RETURNS integer IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN $1 - $2; END';
+CREATE OR REPLACE FUNCTION ey.deep(integer) RETURNS integer IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN -$1; END';
+SELECT * FROM pg_temp.anew;
+SELECT lb_wait_ready();
+SELECT lb_rank(1, 'poly'), lb_rank(1, 'path'), lb_rank(1, 'both'), lb_rank(1, 'atomic');
+SELECT * FROM lb_verify();
+SELECT lb_drop_board(b) FROM unnest(ARRAY['poly', 'path', 'both', 'atomic']) AS b;
+DROP VIEW pg_temp.anew;
+DROP TABLE numbers;
 -- A session that has called the checks of a domain before notices that they change.
 CREATE DOMAIN ey.small AS integer CONSTRAINT small CHECK (VALUE < 2000);
 CREATE DOMAIN ey.smaller AS ey.small;

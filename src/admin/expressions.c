@@ -251,8 +251,7 @@ lock_named(const LbColumn *column, Relation rel, Node *expr)
 {
 	List	   *locked = NIL;
 
-	while (lb_lock_named(&locked,
-						 lb_named_objects(expr, rel->rd_rel->relowner)))
+	while (lb_lock_named(&locked, lb_named_objects(expr)))
 		expr = analyze(column, rel);
 	return expr;
 }

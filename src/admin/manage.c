@@ -48,6 +48,7 @@
 #include "leaderboards/window.h"
 #include "leaderboards/window_name.h"
 #include "sql/spi.h"
+#include "util/clock.h"
 #include "util/compat.h"
 #include "windows/window_admin.h"
 
@@ -583,8 +584,13 @@ current_name(char *name, Oid source, AttrNumber attno)
 	ReleaseSysCache(tuple);
 }
 
-/* After so many attempts, wait for each lock in turn. */
-#define LOCK_ROUNDS 20
+/*
+ * So often we try to get all locks at once, the last times with some patience,
+ * in milliseconds.
+ */
+#define LOCK_ROUNDS 16
+#define PATIENT_ROUNDS 6
+#define LEAST_PATIENCE 20
 
 /* Sources that have row triggers, and their partitions. */
 static List *
@@ -609,20 +615,31 @@ captured_tables(List *sources)
 }
 
 /*
- * Lock tables without waiting, all or none.  Returns the first whose lock is
- * not to be had.
+ * Lock tables, all or none.  Returns the first whose lock is not to be had, if
+ * it is not within so many milliseconds.  We are in no lock's queue meanwhile,
+ * so a writer that waits for us is not in a deadlock.
  */
 static Oid
-try_to_lock(List *tables)
+try_to_lock(List *tables, long patience)
 {
+	int64		until = lb_clock() + patience * 1000;
+
 	for (int i = 0; i < list_length(tables); i++)
 	{
-		if (ConditionalLockRelationOid(list_nth_oid(tables, i),
-									   ShareRowExclusiveLock))
-			continue;
-		for (int j = 0; j < i; j++)
-			UnlockRelationOid(list_nth_oid(tables, j), ShareRowExclusiveLock);
-		return list_nth_oid(tables, i);
+		Oid			table = list_nth_oid(tables, i);
+
+		while (!ConditionalLockRelationOid(table, ShareRowExclusiveLock))
+		{
+			CHECK_FOR_INTERRUPTS();
+			if (lb_clock() < until)
+			{
+				pg_usleep(1000L);
+				continue;
+			}
+			for (int j = 0; j < i; j++)
+				UnlockRelationOid(list_nth_oid(tables, j), ShareRowExclusiveLock);
+			return table;
+		}
 	}
 	return InvalidOid;
 }
@@ -640,7 +657,8 @@ wait_for_writers(Oid table)
 /*
  * A writer may write to several of the tables, in any order, and must not find
  * one locked by us while we wait for another: then it might be the one that is
- * cancelled.  So we wait for one lock at a time, and hold no other then.
+ * cancelled.  So while we wait for a lock we hold no other.  First we wait for
+ * the present writers only; after a few times in the queue, before later ones.
  */
 void
 lb_lock_captured(List *sources)
@@ -649,22 +667,31 @@ lb_lock_captured(List *sources)
 	List	   *locked = NIL;
 	ListCell   *lc;
 
-	for (int round = 0; round <= LOCK_ROUNDS; round++)
+	for (int round = 0;; round++)
 	{
-		List	   *tables = captured_tables(sources);
-		Oid			missing = try_to_lock(tables);
+		int			patient = round - (LOCK_ROUNDS - PATIENT_ROUNDS);
+		Oid			missing;
 
 		CHECK_FOR_INTERRUPTS();
+		locked = captured_tables(sources);
+		missing = try_to_lock(locked, patient < 0 ? 0 : LEAST_PATIENCE << patient);
 
 		/* It was locked twice. */
 		if (OidIsValid(waited))
 			UnlockRelationOid(waited, ShareRowExclusiveLock);
+		waited = InvalidOid;
 		if (!OidIsValid(missing))
-		{
-			locked = tables;
 			break;
-		}
+		if (round == LOCK_ROUNDS)
+			ereport(ERROR,
+					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+					 errmsg("could not lock table \"%s\" against writers",
+							get_rel_name(missing)),
+					 errdetail("Others write to several tables of boards at a time."),
+					 errhint("Try again.")));
 		wait_for_writers(missing);
+		if (round < 2)
+			continue;
 		LockRelationOid(missing, ShareRowExclusiveLock);
 		waited = missing;
 	}

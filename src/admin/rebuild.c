@@ -184,8 +184,7 @@ names_others(const LbDefinition *defn)
 		Node	   *kept = expression == NULL || expression->statistics == NULL ?
 			NULL : lb_kept_expression(defn->source, expression->statistics);
 
-		if (kept != NULL &&
-			lb_named_objects(kept, lb_table_owner(defn->source)) != NIL)
+		if (kept != NULL && lb_named_objects(kept) != NIL)
 			return true;
 	}
 	return false;

@@ -6,7 +6,9 @@
  * pg_depend has what the tree of an expression names, but not the function of
  * an operator, nor what a function in SQL calls, which the planner may put in
  * its place.  The planner itself would tell, but it calls functions of
- * constants: that is no business of whoever alters some other function.
+ * constants, and the analysis of a body calls the checks of domains and locks
+ * tables: that is no business of whoever alters some other function.  So a
+ * body that is a text is only parsed, and all functions of a name count.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,38 +16,31 @@
 
 #include "access/htup_details.h"
 #include "access/transam.h"
+#include "catalog/namespace.h"
 #include "catalog/objectaddress.h"
+#include "catalog/pg_aggregate.h"
 #include "catalog/pg_language.h"
+#include "catalog/pg_operator.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
-#include "executor/functions.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
-#include "parser/analyze.h"
+#include "nodes/parsenodes.h"
+#include "parser/parser.h"
 #include "storage/lmgr.h"
-#include "tcop/tcopprot.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
+#include "utils/catcache.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
 #include "boards/named.h"
 #include "boards/xact_end.h"
-#include "util/subxact.h"
-#include "util/user.h"
-
-/* An object, and for a function one of the calls. */
-typedef struct Named
-{
-	ObjectAddress address;
-	Node	   *call;
-} Named;
 
 /* What a walk through trees has found. */
 typedef struct Walk
 {
-	List	   *named;
-	Node	   *node;			/* where it is */
+	List	   *named;			/* of ObjectAddress */
+	bool		settings;		/* the function that it is in has some */
 } Walk;
 
 
@@ -57,22 +52,14 @@ typedef struct Walk
 static void
 add_object(Walk *walk, Oid classId, Oid objectId)
 {
-	Named	   *named;
-	ListCell   *lc;
+	ObjectAddress *address;
 
-	if (objectId < FirstNormalObjectId)
+	if (objectId < FirstNormalObjectId ||
+		lb_is_named(walk->named, classId, objectId))
 		return;
-	foreach(lc, walk->named)
-	{
-		named = lfirst(lc);
-		if (named->address.classId == classId &&
-			named->address.objectId == objectId)
-			return;
-	}
-	named = palloc(sizeof(Named));
-	ObjectAddressSet(named->address, classId, objectId);
-	named->call = walk->node;
-	walk->named = lappend(walk->named, named);
+	address = palloc(sizeof(ObjectAddress));
+	ObjectAddressSet(*address, classId, objectId);
+	walk->named = lappend(walk->named, address);
 }
 
 static bool
@@ -108,55 +95,169 @@ find_named(Node *node, void *context)
 		return false;
 	if (IsA(node, Query))
 		return query_tree_walker((Query *) node, find_named, context, 0);
-	walk->node = node;
 	(void) check_functions_in_node(node, add_function, context);
 	if (IsA(node, CoerceToDomain))
 		add_domains(walk, ((CoerceToDomain *) node)->resulttype);
 	return expression_tree_walker(node, find_named, context);
 }
 
-/* A body that is a text, and its walk. */
-typedef struct Body
+/*
+ * The schema that a name in a text has, or InvalidOid; false if no object of a
+ * user has that name.  Expressions run with the search_path pg_catalog,
+ * pg_temp, so a name without a schema is of PostgreSQL's own; unless the
+ * function has settings.
+ */
+static bool
+schema_of_name(const List *name, bool settings, Oid *schema)
 {
-	HeapTuple	function;
-	char	   *text;
-	Node	   *call;
-	Oid			role;
-	Walk	   *walk;
-} Body;
+	*schema = InvalidOid;
+	if (list_length(name) < 2)
+		return settings;
+	*schema = get_namespace_oid(strVal(list_nth(name, list_length(name) - 2)), true);
+	return OidIsValid(*schema);
+}
 
-/* As the planner does it before it inlines a function. */
 static void
-analyze_body(void *arg)
+add_functions_named(Walk *walk, const List *name)
 {
-	Body	   *body = arg;
-	SQLFunctionParseInfoPtr info;
-	LbUser		saved;
-	ListCell   *lc;
+	Oid			schema;
+	CatCList   *list;
 
-	lb_switch_user(&saved, body->role, SECURITY_RESTRICTED_OPERATION);
-	lb_set_locally("search_path", "pg_catalog, pg_temp");
-	info = prepare_sql_fn_parse_info(body->function, body->call, InvalidOid);
-	foreach(lc, pg_parse_query(body->text))
+	if (!schema_of_name(name, walk->settings, &schema))
+		return;
+	list = SearchSysCacheList1(PROCNAMEARGSNSP, CStringGetDatum(strVal(llast(name))));
+	for (int i = 0; i < list->n_members; i++)
 	{
-		Query	   *query = parse_analyze_withcb(lfirst(lc), body->text,
-												 (ParserSetupHook) sql_fn_parser_setup,
-												 info, NULL);
+		Form_pg_proc form = (Form_pg_proc) GETSTRUCT(&list->members[i]->tuple);
 
-		(void) find_named((Node *) query, body->walk);
+		if (!OidIsValid(schema) || form->pronamespace == schema)
+			add_object(walk, ProcedureRelationId, form->oid);
 	}
-	lb_restore_user(&saved);
+	ReleaseSysCacheList(list);
+}
+
+static void
+add_operators_named(Walk *walk, const List *name)
+{
+	Oid			schema;
+	CatCList   *list;
+
+	if (!schema_of_name(name, walk->settings, &schema))
+		return;
+	list = SearchSysCacheList1(OPERNAMENSP, CStringGetDatum(strVal(llast(name))));
+	for (int i = 0; i < list->n_members; i++)
+	{
+		Form_pg_operator form = (Form_pg_operator) GETSTRUCT(&list->members[i]->tuple);
+
+		if (!OidIsValid(schema) || form->oprnamespace == schema)
+			add_object(walk, ProcedureRelationId, form->oprcode);
+	}
+	ReleaseSysCacheList(list);
+}
+
+static void
+add_types_named(Walk *walk, const List *name)
+{
+	Oid			schema;
+	CatCList   *list;
+
+	if (!schema_of_name(name, walk->settings, &schema))
+		return;
+	list = SearchSysCacheList1(TYPENAMENSP, CStringGetDatum(strVal(llast(name))));
+	for (int i = 0; i < list->n_members; i++)
+	{
+		Form_pg_type form = (Form_pg_type) GETSTRUCT(&list->members[i]->tuple);
+
+		if (!OidIsValid(schema) || form->typnamespace == schema)
+			add_domains(walk, form->oid);
+	}
+	ReleaseSysCacheList(list);
+}
+
+/* The same in a tree that is parsed, but not analyzed. */
+static bool
+find_names(Node *node, void *context)
+{
+	Walk	   *walk = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, FuncCall))
+		add_functions_named(walk, ((FuncCall *) node)->funcname);
+	else if (IsA(node, A_Expr))
+		add_operators_named(walk, ((A_Expr *) node)->name);
+	else if (IsA(node, SubLink) && ((SubLink *) node)->operName != NIL)
+		add_operators_named(walk, ((SubLink *) node)->operName);
+	else if (IsA(node, TypeName) && ((TypeName *) node)->names != NIL)
+		add_types_named(walk, ((TypeName *) node)->names);
+	return raw_expression_tree_walker(node, find_names, context);
 }
 
 /*
- * Look into the body of a function in SQL.  One that has settings of its own
- * is never inlined, and may mean others by its names.
+ * The parser touches nothing but memory, so what it raises needs no
+ * subtransaction.  A body that is no SQL by now calls nothing.
  */
-static void
-look_into(Walk *walk, const Named *named, Oid role)
+static List *
+parse_body(const char *body)
 {
-	HeapTuple	tuple = SearchSysCache1(PROCOID,
-										ObjectIdGetDatum(named->address.objectId));
+	MemoryContext context = CurrentMemoryContext;
+	List	   *volatile statements = NIL;
+
+	PG_TRY();
+	{
+		statements = raw_parser(body, RAW_PARSE_DEFAULT);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		FlushErrorState();
+	}
+	PG_END_TRY();
+	return statements;
+}
+
+static void
+look_into_text(Walk *walk, const char *body)
+{
+	ListCell   *lc;
+
+	foreach(lc, parse_body(body))
+	{
+		Node	   *statement = lfirst_node(RawStmt, lc)->stmt;
+
+		/* The walker does not know others. */
+		if (IsA(statement, SelectStmt) || IsA(statement, InsertStmt) ||
+			IsA(statement, UpdateStmt) || IsA(statement, DeleteStmt))
+			(void) find_names(statement, walk);
+	}
+}
+
+/* What an aggregate calls. */
+static void
+look_into_aggregate(Walk *walk, Oid aggregate)
+{
+	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggregate));
+	Form_pg_aggregate form;
+
+	if (!HeapTupleIsValid(tuple))
+		return;
+	form = (Form_pg_aggregate) GETSTRUCT(tuple);
+	add_object(walk, ProcedureRelationId, form->aggtransfn);
+	add_object(walk, ProcedureRelationId, form->aggfinalfn);
+	add_object(walk, ProcedureRelationId, form->aggcombinefn);
+	add_object(walk, ProcedureRelationId, form->aggserialfn);
+	add_object(walk, ProcedureRelationId, form->aggdeserialfn);
+	add_object(walk, ProcedureRelationId, form->aggmtransfn);
+	add_object(walk, ProcedureRelationId, form->aggminvtransfn);
+	add_object(walk, ProcedureRelationId, form->aggmfinalfn);
+	ReleaseSysCache(tuple);
+}
+
+/* Look into the body of a function in SQL, or into an aggregate. */
+static void
+look_into(Walk *walk, Oid function)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
 	Form_pg_proc form;
 	Datum		value;
 	bool		isnull;
@@ -164,34 +265,26 @@ look_into(Walk *walk, const Named *named, Oid role)
 	if (!HeapTupleIsValid(tuple))
 		return;
 	form = (Form_pg_proc) GETSTRUCT(tuple);
-	if (form->prolang == SQLlanguageId && form->prokind == PROKIND_FUNCTION &&
-		heap_attisnull(tuple, Anum_pg_proc_proconfig, NULL))
+	if (form->prokind == PROKIND_AGGREGATE)
+		look_into_aggregate(walk, function);
+	else if (form->prolang == SQLlanguageId)
 	{
+		walk->settings = !heap_attisnull(tuple, Anum_pg_proc_proconfig, NULL);
 		value = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosqlbody, &isnull);
 		if (!isnull)
 			(void) find_named(stringToNode(TextDatumGetCString(value)), walk);
 		else
 		{
-			Body		body = {
-				.function = tuple,.call = named->call,.role = role,.walk = walk
-			};
-			ErrorData  *error;
-
 			value = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull);
-			body.text = isnull ? pstrdup("") : TextDatumGetCString(value);
-			error = lb_try(analyze_body, &body);
-			if (error != NULL &&
-				ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION)
-				ReThrowError(error);
-			if (error != NULL)
-				FreeErrorData(error);
+			if (!isnull)
+				look_into_text(walk, TextDatumGetCString(value));
 		}
 	}
 	ReleaseSysCache(tuple);
 }
 
 List *
-lb_named_objects(Node *kept, Oid role)
+lb_named_objects(Node *kept)
 {
 	Walk		walk = {0};
 
@@ -200,11 +293,11 @@ lb_named_objects(Node *kept, Oid role)
 	/* Looking into one may add others. */
 	for (int i = 0; i < list_length(walk.named); i++)
 	{
-		const Named *named = list_nth(walk.named, i);
+		const ObjectAddress *address = list_nth(walk.named, i);
 
 		CHECK_FOR_INTERRUPTS();
-		if (named->address.classId == ProcedureRelationId)
-			look_into(&walk, named, role);
+		if (address->classId == ProcedureRelationId)
+			look_into(&walk, address->objectId);
 	}
 	return walk.named;
 }
@@ -283,6 +376,10 @@ lb_lock_named(List **locked, List *objects)
 
 		if (lb_is_named(*locked, address->classId, address->objectId))
 			continue;
+
+		/* As CREATE STATISTICS does it later, and ALTER does it first. */
+		LockDatabaseObject(address->classId, address->objectId, 0,
+						   AccessShareLock);
 		LockDatabaseObject(address->classId, address->objectId, LOCK_PART,
 						   ShareLock);
 		*locked = lappend(*locked, address);

@@ -15,12 +15,11 @@
 /*
  * What the value of an expression depends on besides the row: functions that
  * it calls, by an operator as well; those that the bodies of functions in SQL
- * call in turn; and domains.  Objects of PostgreSQL's own are left out.  A
- * list of ObjectAddress, palloc'd.  Bodies are analyzed with the rights of
- * role, and nothing is executed; one that cannot be analyzed calls nothing.
- * Raises what a catalog lookup can raise.
+ * call in turn, or that have such a name; and domains.  Objects of
+ * PostgreSQL's own are left out.  A list of ObjectAddress, palloc'd.  Executes
+ * and locks nothing.  Raises what a catalog lookup can raise.
  */
-extern List *lb_named_objects(Node *kept, Oid role);
+extern List *lb_named_objects(Node *kept);
 
 /* Whether an object is among them. */
 extern bool lb_is_named(const List *objects, Oid classId, Oid objectId);

@@ -28,6 +28,7 @@
 #include "miscadmin.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
@@ -39,7 +40,6 @@
 #include "capture/ddl.h"
 #include "capture/ddl_internal.h"
 #include "capture/xactlog.h"
-#include "sql/spi.h"
 
 /*
  * Whether an object depends on another one, or on one in a schema; not for
@@ -89,8 +89,7 @@ names(const LbDefinition *defn, const LbExpression *expression, Oid classId,
 		return false;
 	kept = lb_kept_expression(defn->source, expression->statistics);
 	return kept != NULL &&
-		lb_is_named(lb_named_objects(kept, lb_table_owner(defn->source)),
-					classId, objectId);
+		lb_is_named(lb_named_objects(kept), classId, objectId);
 }
 
 static bool
@@ -119,23 +118,35 @@ named_altered(Oid classId, Oid objectId)
 {
 	LbDefinition **defns;
 	int			n;
+	MemoryContext context;
 
 	if (lb_catalog() == NULL)
 		return;
 	lb_lock_altered(classId, objectId);
 	n = lb_all_defns(&defns);
+	context = AllocSetContextCreate(CurrentMemoryContext,
+									"leaderboard dependencies",
+									ALLOCSET_DEFAULT_SIZES);
 	for (int i = 0; i < n; i++)
 	{
 		LbDefinition *defn = defns[i];
+		MemoryContext old;
+		bool		depends;
 
 		CHECK_FOR_INTERRUPTS();
-		if (!lb_has_expressions(defn) ||
-			!board_depends_on(defn, classId, objectId))
+		if (!lb_has_expressions(defn))
+			continue;
+		old = MemoryContextSwitchTo(context);
+		depends = board_depends_on(defn, classId, objectId);
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(context);
+		if (!depends)
 			continue;
 		if (!lb_created_here(defn))
 			lb_xact_set_unknown(defn, "what an expression of the board names was altered");
 		lb_note_renamed(defn);
 	}
+	MemoryContextDelete(context);
 }
 
 /*
