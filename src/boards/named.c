@@ -7,8 +7,8 @@
  * an operator, nor what a function in SQL calls, which the planner may put in
  * its place.  The planner itself would tell, but it calls functions of
  * constants, and the analysis of a body calls the checks of domains and locks
- * tables: that is no business of whoever alters some other function.  So a
- * body that is a text is only parsed, and all functions of a name count.
+ * tables.  A transaction that alters some other function must do neither.  So
+ * a body that is a text is only parsed, and all functions of a name count.
  *
  *-------------------------------------------------------------------------
  */
@@ -118,60 +118,67 @@ schema_of_name(const List *name, bool settings, Oid *schema)
 }
 
 static void
-add_functions_named(Walk *walk, const List *name)
+add_function_of(Walk *walk, HeapTuple tuple)
+{
+	add_object(walk, ProcedureRelationId, ((Form_pg_proc) GETSTRUCT(tuple))->oid);
+}
+
+static void
+add_operator_of(Walk *walk, HeapTuple tuple)
+{
+	add_object(walk, ProcedureRelationId,
+			   ((Form_pg_operator) GETSTRUCT(tuple))->oprcode);
+}
+
+static void
+add_type_of(Walk *walk, HeapTuple tuple)
+{
+	add_domains(walk, ((Form_pg_type) GETSTRUCT(tuple))->oid);
+}
+
+/* Add all objects of a name, which a cache has with their schemas. */
+static void
+add_all_named(Walk *walk, const List *name, int cache, AttrNumber attno,
+			  void (*add) (Walk *walk, HeapTuple tuple))
 {
 	Oid			schema;
 	CatCList   *list;
 
 	if (!schema_of_name(name, walk->settings, &schema))
 		return;
-	list = SearchSysCacheList1(PROCNAMEARGSNSP, CStringGetDatum(strVal(llast(name))));
+	list = SearchSysCacheList1(cache, CStringGetDatum(strVal(llast(name))));
 	for (int i = 0; i < list->n_members; i++)
 	{
-		Form_pg_proc form = (Form_pg_proc) GETSTRUCT(&list->members[i]->tuple);
+		HeapTuple	tuple = &list->members[i]->tuple;
+		bool		isnull;
+		Oid			of = DatumGetObjectId(SysCacheGetAttr(cache, tuple, attno,
+														  &isnull));
 
-		if (!OidIsValid(schema) || form->pronamespace == schema)
-			add_object(walk, ProcedureRelationId, form->oid);
+		if (!OidIsValid(schema) || of == schema)
+			add(walk, tuple);
 	}
 	ReleaseSysCacheList(list);
+}
+
+static void
+add_functions_named(Walk *walk, const List *name)
+{
+	add_all_named(walk, name, PROCNAMEARGSNSP, Anum_pg_proc_pronamespace,
+				  add_function_of);
 }
 
 static void
 add_operators_named(Walk *walk, const List *name)
 {
-	Oid			schema;
-	CatCList   *list;
-
-	if (!schema_of_name(name, walk->settings, &schema))
-		return;
-	list = SearchSysCacheList1(OPERNAMENSP, CStringGetDatum(strVal(llast(name))));
-	for (int i = 0; i < list->n_members; i++)
-	{
-		Form_pg_operator form = (Form_pg_operator) GETSTRUCT(&list->members[i]->tuple);
-
-		if (!OidIsValid(schema) || form->oprnamespace == schema)
-			add_object(walk, ProcedureRelationId, form->oprcode);
-	}
-	ReleaseSysCacheList(list);
+	add_all_named(walk, name, OPERNAMENSP, Anum_pg_operator_oprnamespace,
+				  add_operator_of);
 }
 
 static void
 add_types_named(Walk *walk, const List *name)
 {
-	Oid			schema;
-	CatCList   *list;
-
-	if (!schema_of_name(name, walk->settings, &schema))
-		return;
-	list = SearchSysCacheList1(TYPENAMENSP, CStringGetDatum(strVal(llast(name))));
-	for (int i = 0; i < list->n_members; i++)
-	{
-		Form_pg_type form = (Form_pg_type) GETSTRUCT(&list->members[i]->tuple);
-
-		if (!OidIsValid(schema) || form->typnamespace == schema)
-			add_domains(walk, form->oid);
-	}
-	ReleaseSysCacheList(list);
+	add_all_named(walk, name, TYPENAMENSP, Anum_pg_type_typnamespace,
+				  add_type_of);
 }
 
 /* The same in a tree that is parsed, but not analyzed. */
@@ -195,7 +202,8 @@ find_names(Node *node, void *context)
 
 /*
  * The parser touches nothing but memory, so what it raises needs no
- * subtransaction.  A body that is no SQL by now calls nothing.
+ * subtransaction.  A body that is no SQL by now calls nothing.  A want of
+ * memory does not tell that.
  */
 static List *
 parse_body(const char *body)
@@ -209,6 +217,8 @@ parse_body(const char *body)
 	}
 	PG_CATCH();
 	{
+		if (ERRCODE_TO_CATEGORY(geterrcode()) == ERRCODE_INSUFFICIENT_RESOURCES)
+			PG_RE_THROW();
 		MemoryContextSwitchTo(context);
 		FlushErrorState();
 	}
@@ -321,8 +331,8 @@ lb_is_named(const List *objects, Oid classId, Oid objectId)
 /* ----------------------------------------------------------------
  *		Locks
  *
- * They are of a part of the object that does not exist, so that they are in
- * nobody else's way.
+ * They are of a part of the object that does not exist, so no lock of
+ * PostgreSQL's conflicts with them.
  * ----------------------------------------------------------------
  */
 
