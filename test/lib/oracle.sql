@@ -294,6 +294,15 @@ LANGUAGE sql IMMUTABLE AS $$
 			ELSE ('x' || encode(float8send(abs(x)), 'hex'))::bit(64)::bigint END AS b) AS b) AS n
 $$;
 
+-- A product that is 0 where PostgreSQL reports an underflow.
+CREATE FUNCTION lbt.product(score float8, fraction float8) RETURNS float8
+LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+	RETURN score * fraction;
+EXCEPTION WHEN numeric_value_out_of_range THEN
+	RETURN 0;
+END $$;
+
 --
 -- The buckets of floating-point scores.  Of k buckets the one after i others begins
 -- at worst * ((k - i) / k) + best * (i / k), rounded to the type, where worst and
@@ -320,11 +329,6 @@ BEGIN
 	END IF;
 	largest := greatest(abs(worst), abs(best));
 	step := largest - lbt.next_float(largest, false, single);
-	IF largest > 1 THEN
-		-- Without them no product is too small, which would be an error.
-		worst := CASE WHEN abs(worst) < 1e-300 THEN 0 ELSE worst END;
-		best := CASE WHEN abs(best) < 1e-300 THEN 0 ELSE best END;
-	END IF;
 	k := CASE WHEN best = worst THEN 1
 		ELSE greatest(1, least(k, floor(CASE WHEN largest < 1 THEN (best - worst) / step / 4
 			ELSE (best / 4 - worst / 4) / step END))) END;
@@ -333,7 +337,7 @@ BEGIN
 	END IF;
 	starts := ARRAY(SELECT CASE WHEN NOT single THEN x WHEN abs(x) < 7e-46 THEN 0 ELSE x::real::float8 END
 		FROM generate_series(0, k::integer) AS j
-			CROSS JOIN LATERAL (SELECT worst * ((k - j) / k) + best * (j / k)) AS s (x)
+			CROSS JOIN LATERAL (SELECT lbt.product(worst, (k - j) / k) + lbt.product(best, j / k)) AS s (x)
 		ORDER BY j);
 	FOR j IN 1 .. k::integer LOOP
 		i := j;
