@@ -2206,8 +2206,9 @@ RETURNS TABLE (
 	build_done bigint,
 	build_total bigint,
 	build_seconds double precision,
-	index_reads bigint,
+	kind text,
 	query_reads bigint,
+	planned_queries bigint,
 	query_disabled bigint,
 	query_recovery bigint,
 	query_snapshot bigint,
@@ -2220,9 +2221,8 @@ RETURNS TABLE (
 	query_limit bigint,
 	query_counts bigint,
 	changes bigint,
-	kind text,
+	index_reads bigint,
 	planned_reads bigint,
-	planned_queries bigint,
 	planned_disabled bigint,
 	planned_recovery bigint,
 	planned_snapshot bigint,
@@ -2240,13 +2240,13 @@ COMMENT ON FUNCTION leaderboard_internal.lb_stat_rows() IS
 
 CREATE VIEW @extschema@.lb_stat_board AS
 SELECT s.board, s.source, s.state, s.reason, s.members, s.distinct_scores,
-	s.off_board, s.bytes, s.build_done, s.build_total, s.build_seconds, s.index_reads,
-	s.query_reads, s.query_disabled, s.query_recovery, s.query_snapshot,
-	s.query_row_security, s.query_building, s.query_offline, s.query_trigger,
-	s.query_own_changes, s.query_unsettled, s.query_limit, s.query_counts, s.changes, s.kind,
-	s.planned_reads, s.planned_queries, s.planned_disabled,
-	s.planned_recovery, s.planned_snapshot, s.planned_building, s.planned_offline, s.planned_trigger,
-	s.planned_own_changes, s.planned_unsettled, s.planned_limit,
+	s.off_board, s.bytes, s.build_done, s.build_total, s.build_seconds, s.kind,
+	s.query_reads, s.planned_queries, s.query_disabled, s.query_recovery,
+	s.query_snapshot, s.query_row_security, s.query_building, s.query_offline,
+	s.query_trigger, s.query_own_changes, s.query_unsettled, s.query_limit,
+	s.query_counts, s.changes, s.index_reads, s.planned_reads, s.planned_disabled,
+	s.planned_recovery, s.planned_snapshot, s.planned_building, s.planned_offline,
+	s.planned_trigger, s.planned_own_changes, s.planned_unsettled, s.planned_limit,
 	s.planned_off_board
 FROM leaderboard_internal.lb_stat_rows() s;
 
@@ -2268,8 +2268,9 @@ RETURNS TABLE (
 	build_done bigint,
 	build_total bigint,
 	build_seconds double precision,
-	index_reads bigint,
+	kind text,
 	query_reads bigint,
+	planned_queries bigint,
 	query_disabled bigint,
 	query_recovery bigint,
 	query_snapshot bigint,
@@ -2282,9 +2283,8 @@ RETURNS TABLE (
 	query_limit bigint,
 	query_counts bigint,
 	changes bigint,
-	kind text,
+	index_reads bigint,
 	planned_reads bigint,
-	planned_queries bigint,
 	planned_disabled bigint,
 	planned_recovery bigint,
 	planned_snapshot bigint,
@@ -2505,8 +2505,8 @@ COMMENT ON FUNCTION leaderboard_internal.lb_shard_forget(text, bigint, text[]) I
 
 /*
  * A board of a distributed table is recorded on all servers that run its queries; the
- * coordinator calls these on the others.  The arguments are those of lb_create_board()
- * but for keeps: boards that keep counts are not distributed.
+ * coordinator calls these on the others.  The arguments are those of lb_create_board(),
+ * but for the last one.
  */
 CREATE FUNCTION leaderboard_internal.lb_record_board(
 	board text,
@@ -2516,14 +2516,15 @@ CREATE FUNCTION leaderboard_internal.lb_record_board(
 	board_column text,
 	method text,
 	ranked_if text,
+	keeps text,
 	offline text)
 RETURNS void
 AS 'MODULE_PATHNAME', 'lb_record_board'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
-COMMENT ON FUNCTION leaderboard_internal.lb_record_board(text, regclass, text, text, text, text, text, text) IS
+COMMENT ON FUNCTION leaderboard_internal.lb_record_board(text, regclass, text, text, text, text, text, text, text) IS
 'records a board of a distributed table on another server than the coordinator';
-REVOKE ALL ON FUNCTION leaderboard_internal.lb_record_board(text, regclass, text, text, text, text, text, text) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION leaderboard_internal.lb_record_board(text, regclass, text, text, text, text, text, text) TO pg_database_owner WITH GRANT OPTION;
+REVOKE ALL ON FUNCTION leaderboard_internal.lb_record_board(text, regclass, text, text, text, text, text, text, text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION leaderboard_internal.lb_record_board(text, regclass, text, text, text, text, text, text, text) TO pg_database_owner WITH GRANT OPTION;
 
 CREATE FUNCTION leaderboard_internal.lb_unrecord_board(
 	board text)

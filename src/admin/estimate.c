@@ -13,6 +13,7 @@
 #include "utils/builtins.h"
 
 #include "boards/definition.h"
+#include "boards/options.h"
 #include "boards/shared.h"
 #include "boards/types.h"
 #include "index/skiplist.h"

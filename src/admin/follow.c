@@ -34,9 +34,9 @@
 #include "boards/shared.h"
 #include "capture/ddl.h"
 #include "leaderboards/leaderboard.h"
-#include "rules/limit_admin.h"
 #include "sql/spi.h"
 #include "submit/hidden.h"
+#include "submit/limit.h"
 #include "windows/window_admin.h"
 
 PG_FUNCTION_INFO_V1(lb_board_changed);

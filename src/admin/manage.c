@@ -39,7 +39,7 @@
 #include "boards/distributed.h"
 #include "boards/expression.h"
 #include "boards/keys.h"
-#include "boards/lists.h"
+#include "boards/options.h"
 #include "boards/parts.h"
 #include "boards/resolve.h"
 #include "boards/wait.h"
@@ -63,12 +63,31 @@ PG_FUNCTION_INFO_V1(lb_set_offline);
  * numbers from it.
  */
 static void
-skip_used_numbers(void)
+skip_used_numbers(LbArg sequence)
 {
 	(void) lb_own_exec_latest("SELECT pg_catalog.setval($1, CAST(pg_catalog.max(b.id) AS pg_catalog.int8)) FROM @.lb_board AS b "
 							  "HAVING pg_catalog.max(b.id) OPERATOR(pg_catalog.>=) (SELECT CASE WHEN s.is_called "
 							  "THEN s.last_value OPERATOR(pg_catalog.+) 1 ELSE s.last_value END FROM @.lb_board_id_seq AS s)",
-							  LB_ARGS(lb_arg_regclass(lb_own_table("lb_board_id_seq"))));
+							  LB_ARGS(sequence));
+}
+
+/*
+ * A number for a row of lb_board.  pg_restore with several jobs may set the
+ * sequence back right after we have moved it.
+ */
+static LbArg
+take_number(void)
+{
+	LbArg		sequence = lb_arg_regclass(lb_own_table("lb_board_id_seq"));
+
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		skip_used_numbers(sequence);
+	} while (lb_own_exec_latest("SELECT CAST(n.id AS pg_catalog.int4) FROM (SELECT pg_catalog.nextval($1)) AS n (id) "
+								"WHERE NOT EXISTS (SELECT FROM @.lb_board AS b WHERE b.id OPERATOR(pg_catalog.=) n.id)",
+								LB_ARGS(sequence)) == 0);
+	return lb_arg_int4(DatumGetInt32(lb_row_datum(SPI_tuptable, 0, 1)));
 }
 
 
@@ -77,31 +96,15 @@ skip_used_numbers(void)
  * ----------------------------------------------------------------
  */
 
-/*
- * The values of lb_board that are made of columns' names, in this order:
- * member, rank_by, board_column, ranked_if, expressions.  A list that was
- * recorded but cannot be parsed is null.
- */
-#define NCOLUMN_VALUES 5
-
-static LbArg
-column_name(const LbColumn *column)
-{
-	return lb_arg_text(column == NULL ? NULL : lb_recorded(column));
-}
+/* The options and the expressions of a definition, for lb_board. */
+#define NRECORDED (LB_NOPTIONS + 1)
 
 static void
-column_values(const LbDefinition *defn, LbArg *args)
+recorded_values(const LbDefinition *defn, LbArg *args)
 {
-	args[0] = lb_arg_text(defn->nmember == 0 || lb_member_columns(defn)->name[0] == '\0' ? NULL :
-						  lb_format_member(lb_member_columns(defn), defn->nmember));
-	args[1] = lb_arg_text(lb_score_column(defn)->name[0] == '\0' &&
-						  lb_score_column(defn)->expression == NULL ? NULL :
-						  lb_format_rank_by(defn->columns, defn->nrank_by));
-	args[2] = lb_arg_text(!defn->family ? NULL :
-						  lb_format_member(lb_board_columns(defn), defn->nboard));
-	args[3] = column_name(lb_ranked_if_column(defn));
-	args[4] = lb_names_of_expressions(defn);
+	for (int i = 0; i < LB_NOPTIONS; i++)
+		args[i] = lb_arg_text(lb_board_options[i].text(defn));
+	args[LB_NOPTIONS] = lb_names_of_expressions(defn);
 }
 
 /*
@@ -196,21 +199,28 @@ lock_name(const LbDefinition *defn)
 static void
 record_board(LbDefinition *defn, bool distributed)
 {
-	LbArg		args[NCOLUMN_VALUES + 5];
+	LbArg		args[NRECORDED + 3];
+	StringInfoData columns;
+	StringInfoData values;
 
 	SPI_connect();
 	if (!distributed)
 		(void) lb_make_triggers(defn->source);
 	lb_keep_expressions(defn, lb_table_owner(defn->source));
-	column_values(defn, args);
-	args[5] = lb_arg_text(defn->name);
-	args[6] = lb_arg_regclass(defn->source);
-	args[7] = lb_arg_text(lb_method_names[defn->method]);
-	args[8] = lb_arg_text(lb_keeps_names[defn->counts]);
-	args[9] = lb_arg_text(lb_offline_name(defn->offline));
-	skip_used_numbers();
-	(void) lb_own_exec_latest("INSERT INTO @.lb_board (member, rank_by, board_column, ranked_if, expressions, board, source, method, keeps, offline) "
-							  "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+	recorded_values(defn, args);
+	args[NRECORDED] = lb_arg_text(defn->name);
+	args[NRECORDED + 1] = lb_arg_regclass(defn->source);
+	initStringInfo(&columns);
+	initStringInfo(&values);
+	for (int i = 0; i < LB_NOPTIONS; i++)
+	{
+		appendStringInfo(&columns, "%s, ", lb_board_options[i].name);
+		appendStringInfo(&values, "$%d, ", i + 1);
+	}
+	args[NRECORDED + 2] = take_number();
+	(void) lb_own_exec_latest(psprintf("INSERT INTO @.lb_board (%sexpressions, board, source, id) VALUES (%s$%d, $%d, $%d, $%d)",
+									   columns.data, values.data, NRECORDED,
+									   NRECORDED + 1, NRECORDED + 2, NRECORDED + 3),
 							  lengthof(args), args);
 	SPI_finish();
 
@@ -314,70 +324,58 @@ lb_make_board(LbDefinition *defn, bool if_not_exists)
 		lb_distributed->create(recorded);
 }
 
-/* The method of a board, or NULL: the default of what it keeps. */
+/* The first argument that is an option, and the one behind the last. */
+#define OPTIONS_ARG 2
+#define IF_NOT_EXISTS_ARG (OPTIONS_ARG + LB_NOPTIONS)
+
 static void
-take_method(LbDefinition *defn, const char *method)
+require_argument(FunctionCallInfo fcinfo, int i, const char *name)
 {
-	defn->method = method != NULL ? lb_method_from_text(method) :
-		defn->counts ? LB_RANK : LB_ROW_NUMBER;
-	if (defn->counts && defn->method == LB_ROW_NUMBER)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("a board that keeps counts has no row numbers"),
-				 errhint("Use the method \"rank\" or \"dense_rank\", or let the board keep members.")));
+	if (PG_ARGISNULL(i))
+		lb_null_argument(name);
 }
 
-/*
- * The argument of lb_create_board() that lb_record_board() does not have.  The
- * one that follows it is in its place there.
- */
-#define KEEPS_ARG 7
+/* The member of a board for which none is given. */
+static char *
+default_member(Oid source, const char *board_column)
+{
+	LbDefinition family = {.source = source};
+
+	if (board_column != NULL)
+		lb_add_board_column(&family, board_column);
+	return pstrdup(quote_identifier(lb_default_member(&family)));
+}
 
 void
 lb_take_definition(FunctionCallInfo fcinfo, LbDefinition *defn, bool recording)
 {
-	static const char *const names[] = {"board", "source", NULL, "rank_by"};
-	int			offline = recording ? KEEPS_ARG : KEEPS_ARG + 1;
+	char	   *texts[LB_NOPTIONS];
 	char	   *board;
 
-	for (int i = 0; i < (int) lengthof(names); i++)
+	require_argument(fcinfo, 0, "board");
+	require_argument(fcinfo, 1, "source");
+	for (int i = 0; i < LB_NOPTIONS; i++)
 	{
-		if (names[i] != NULL && PG_ARGISNULL(i))
-			lb_null_argument(names[i]);
+		if (lb_board_options[i].required)
+			require_argument(fcinfo, OPTIONS_ARG + i, lb_board_options[i].name);
+		texts[i] = PG_ARGISNULL(OPTIONS_ARG + i) ? NULL :
+			text_to_cstring(PG_GETARG_TEXT_PP(OPTIONS_ARG + i));
 	}
 	board = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	lb_check_board_name(board, recording);
 	memset(defn, 0, sizeof(LbDefinition));
 	strlcpy(defn->name, board, NAMEDATALEN);
-	if (!recording && PG_ARGISNULL(KEEPS_ARG))
-		lb_null_argument("keeps");
-	defn->counts = !recording &&
-		lb_keeps_counts(text_to_cstring(PG_GETARG_TEXT_PP(KEEPS_ARG)));
-	take_method(defn, PG_ARGISNULL(5) ? NULL :
-				text_to_cstring(PG_GETARG_TEXT_PP(5)));
-	if (!PG_ARGISNULL(offline))
-		defn->offline = lb_offline_from_text(text_to_cstring(PG_GETARG_TEXT_PP(offline)));
 	defn->source = PG_GETARG_OID(1);
-	if (PG_ARGISNULL(4) && strcmp(board, "*") == 0)
+	if (texts[LB_OPTION_BOARD_COLUMN] == NULL && strcmp(board, "*") == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("board \"*\" must be a family"),
 				 errhint("Give a \"board_column\".")));
-	lb_add_rank_by(defn, text_to_cstring(PG_GETARG_TEXT_PP(3)));
-	if (!PG_ARGISNULL(2))
-		lb_add_member(defn, text_to_cstring(PG_GETARG_TEXT_PP(2)));
-	else if (!defn->counts)
-	{
-		LbDefinition family = {.source = defn->source};
-
-		if (!PG_ARGISNULL(4))
-			lb_add_board_column(&family, text_to_cstring(PG_GETARG_TEXT_PP(4)));
-		lb_add_member(defn, quote_identifier(lb_default_member(&family)));
-	}
-	if (!PG_ARGISNULL(4))
-		lb_add_board_column(defn, text_to_cstring(PG_GETARG_TEXT_PP(4)));
-	if (!PG_ARGISNULL(6))
-		lb_add_ranked_if(defn, text_to_cstring(PG_GETARG_TEXT_PP(6)));
+	if (texts[LB_OPTION_MEMBER] == NULL &&
+		!lb_keeps_counts(texts[LB_OPTION_KEEPS]))
+		texts[LB_OPTION_MEMBER] = default_member(defn->source,
+												 texts[LB_OPTION_BOARD_COLUMN]);
+	lb_set_options(defn, texts);
 }
 
 Datum
@@ -388,9 +386,8 @@ lb_create_board(PG_FUNCTION_ARGS)
 
 	(void) lb_require_catalog();
 	PreventCommandDuringRecovery("lb_create_board()");
-	if (PG_ARGISNULL(KEEPS_ARG + 2))
-		lb_null_argument("if_not_exists");
-	if_not_exists = PG_GETARG_BOOL(KEEPS_ARG + 2);
+	require_argument(fcinfo, IF_NOT_EXISTS_ARG, "if_not_exists");
+	if_not_exists = PG_GETARG_BOOL(IF_NOT_EXISTS_ARG);
 	if (if_not_exists && !PG_ARGISNULL(0))
 	{
 		char	   *board = text_to_cstring(PG_GETARG_TEXT_PP(0));
@@ -515,11 +512,26 @@ lock_own_board(const char *board)
 }
 
 void
-lb_record_offline(const LbDefinition *defn, LbPolicy offline)
+lb_record_options(const LbDefinition *defn)
 {
+	LbArg		args[LB_NOPTIONS + 1];
+	StringInfoData set;
+
+	initStringInfo(&set);
+	for (int i = 0; i < LB_NOPTIONS; i++)
+	{
+		const LbBoardOption *option = &lb_board_options[i];
+
+		args[i] = lb_arg_text(option->text(defn));
+		if (!option->of_index)
+			appendStringInfo(&set, "%s%s = $%d", set.len > 0 ? ", " : "",
+							 option->name, i + 1);
+	}
+	args[LB_NOPTIONS] = lb_arg_int4(defn->id);
 	SPI_connect();
-	(void) lb_own_exec_latest("UPDATE @.lb_board SET offline = $1 WHERE id OPERATOR(pg_catalog.=) $2",
-							  LB_ARGS(lb_arg_text(lb_offline_name(offline)), lb_arg_int4(defn->id)));
+	(void) lb_own_exec_latest(psprintf("UPDATE @.lb_board SET %s WHERE id OPERATOR(pg_catalog.=) $%d",
+									   set.data, LB_NOPTIONS + 1),
+							  lengthof(args), args);
 	SPI_finish();
 	CommandCounterIncrement();
 }
@@ -547,12 +559,12 @@ lb_set_offline(PG_FUNCTION_ARGS)
 		/* As maintenance does, which records on other servers what is here. */
 		lb_window_lock_name(defn->name);
 	}
-	lb_record_offline(defn, offline);
+	defn->offline = offline;
+	lb_record_options(defn);
 
 	/* Other servers that run the board's queries record it as well. */
 	if (distributed && !is_new(defn->source))
 	{
-		defn->offline = offline;
 		lb_resolve_defn(defn);
 		lb_distributed->create(defn);
 	}
@@ -737,7 +749,8 @@ lb_follow_rename(const LbDefinition *old)
 {
 	LbDefinition defn;
 	LbDefinition *recorded;
-	LbArg		args[NCOLUMN_VALUES + 1];
+	LbArg		args[NRECORDED + 2];
+	StringInfoData set;
 
 	/* Another transaction may be recording it anew. */
 	lb_lock_captured(list_make1_oid(old->source));
@@ -756,14 +769,20 @@ lb_follow_rename(const LbDefinition *old)
 	lb_refresh_expressions(&defn);
 	lb_tidy_expressions(&defn);
 
-	column_values(&defn, args);
-	args[5] = lb_arg_int4(defn.id);
+	/* What could not be parsed stays as it is. */
+	recorded_values(&defn, args);
+	args[NRECORDED] = lb_arg_int4(defn.id);
+	initStringInfo(&set);
+	for (int i = 0; i < LB_NOPTIONS; i++)
+		appendStringInfo(&set, "%s = COALESCE($%d, %s), ",
+						 lb_board_options[i].name, i + 1,
+						 lb_board_options[i].name);
 	SPI_connect();
-	skip_used_numbers();
 	lb_note_dropped(old);
-	if (lb_own_exec_latest("UPDATE @.lb_board SET id = DEFAULT, member = COALESCE($1, member), "
-						   "rank_by = COALESCE($2, rank_by), board_column = $3, ranked_if = $4, expressions = $5 "
-						   "WHERE id OPERATOR(pg_catalog.=) $6",
+	args[NRECORDED + 1] = take_number();
+	if (lb_own_exec_latest(psprintf("UPDATE @.lb_board SET %sexpressions = $%d, id = $%d WHERE id OPERATOR(pg_catalog.=) $%d",
+									set.data, NRECORDED, NRECORDED + 2,
+									NRECORDED + 1),
 						   lengthof(args), args) != 1)
 	{
 		/* Without triggers the table was not locked. */

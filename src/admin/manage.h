@@ -23,8 +23,8 @@ extern void lb_make_board(LbDefinition *defn, bool if_not_exists);
 
 /*
  * The definition that the arguments of lb_create_board() are; with recording,
- * of a function that records a board that another server has made, and has no
- * argument for what it keeps.  Raises what they raise.
+ * the same ones of a function that records a board that another server has
+ * made.  Raises what they raise.
  */
 extern void lb_take_definition(FunctionCallInfo fcinfo, LbDefinition *defn,
 							   bool recording);
@@ -39,11 +39,11 @@ extern LbDefinition *lb_record_defn(LbDefinition *defn,
 									bool distributed);
 
 /*
- * Record what reads of a recorded board do while it is offline.  Its source
- * must be locked, so that no other session drops the board.  Raises what
- * writing to lb_board can raise.
+ * Record the options of a recorded board that its index does not depend on, as
+ * the definition has them.  Its source must be locked, so that no other
+ * session drops the board.  Raises what writing to lb_board can raise.
  */
-extern void lb_record_offline(const LbDefinition *defn, LbPolicy offline);
+extern void lb_record_options(const LbDefinition *defn);
 
 /*
  * Lock sources, and their partitions, against writers, to the end of the

@@ -119,7 +119,9 @@ state_name(const DefRow *def)
 	}
 }
 
-#define BOARD_COLUMNS 38		/* of a row of lb_stat_boards() */
+/* Columns of a row of lb_stat_boards() before the counters, and all, at most. */
+#define FIRST_COLUMNS 14
+#define MAX_COLUMNS (FIRST_COLUMNS + LB_NCOUNTERS)
 
 /* The rows of a definition, as they are put into the result. */
 typedef struct Listing
@@ -183,9 +185,8 @@ static void
 put_row(Listing *list, const char *name, const BoardRow *row, RowKind kind)
 {
 	const DefRow *def = &list->def;
-	Datum		values[BOARD_COLUMNS];
-	bool		nulls[BOARD_COLUMNS];
-	const uint64 *planned = &row->counts[LB_COUNT_PLANNED_CAUSES];
+	Datum		values[MAX_COLUMNS];
+	bool		nulls[MAX_COLUMNS];
 	int			i = 0;
 
 	memset(nulls, 0, sizeof(nulls));
@@ -206,25 +207,16 @@ put_row(Listing *list, const char *name, const BoardRow *row, RowKind kind)
 	values[i++] = Int64GetDatum(def->build_total);
 	nulls[i] = def->build_seconds == 0;
 	values[i++] = Float8GetDatum(def->build_seconds);
-	values[i++] = Int64GetDatum(row->counts[LB_COUNT_INDEX_READS]);
+	values[i++] = CStringGetTextDatum(kind_names[kind]);
 	values[i++] = Int64GetDatum(sum_causes(row->counts));
-	for (int j = 0; j < LB_NCAUSES; j++)
+	values[i++] = Int64GetDatum(sum_causes(&row->counts[LB_COUNT_PLANNED_CAUSES]));
+	Assert(i == FIRST_COLUMNS);
+	for (int j = 0; j < LB_NCOUNTERS; j++)
 	{
-		/* The query of a function says which rows are ranked. */
-		if (j != LB_CAUSE_OFF_BOARD)
+		if (lb_counter_is_shown(j))
 			values[i++] = Int64GetDatum(row->counts[j]);
 	}
-	values[i++] = Int64GetDatum(row->counts[LB_COUNT_CHANGES]);
-	values[i++] = CStringGetTextDatum(kind_names[kind]);
-	values[i++] = Int64GetDatum(row->counts[LB_COUNT_PLANNED_READS]);
-	values[i++] = Int64GetDatum(sum_causes(planned));
-	for (int j = 0; j < LB_NCAUSES; j++)
-	{
-		/* The planner knows of policies, and what a board keeps. */
-		if (j != LB_CAUSE_ROW_SECURITY && j != LB_CAUSE_COUNTS)
-			values[i++] = Int64GetDatum(planned[j]);
-	}
-	Assert(i == lengthof(values));
+	Assert(i == list->rsinfo->setDesc->natts);
 	tuplestore_putvalues(list->rsinfo->setResult, list->rsinfo->setDesc,
 						 values, nulls);
 }

@@ -36,6 +36,7 @@
 #include "boards/catalog.h"
 #include "boards/definition.h"
 #include "boards/distributed.h"
+#include "boards/options.h"
 #include "boards/resolve.h"
 #include "leaderboards/leaderboard.h"
 #include "leaderboards/player.h"

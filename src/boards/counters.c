@@ -240,6 +240,22 @@ flush_if_due(void)
 	lb_counters_flush();
 }
 
+bool
+lb_counter_is_shown(int counter)
+{
+	switch (counter)
+	{
+			/* The query of a function says which rows are ranked. */
+		case LB_CAUSE_OFF_BOARD:
+			/* The planner knows of policies, and what a board keeps. */
+		case LB_COUNT_PLANNED_CAUSES + LB_CAUSE_ROW_SECURITY:
+		case LB_COUNT_PLANNED_CAUSES + LB_CAUSE_COUNTS:
+			return false;
+		default:
+			return true;
+	}
+}
+
 void
 lb_counters_init(void)
 {

@@ -57,6 +57,9 @@ extern void lb_counters_flush(void);
 /* Discard what the backend has counted since the last flush. */
 extern void lb_counters_forget(void);
 
+/* Whether lb_stat_board has a column for a counter: not for one always 0. */
+extern bool lb_counter_is_shown(int counter);
+
 /* _PG_init: flush the counters at the end of transactions. */
 extern void lb_counters_init(void);
 

@@ -93,43 +93,11 @@ typedef struct LbDefinition
 	uint64		generation;		/* of shared */
 } LbDefinition;
 
-/* What lb_board.keeps says, by LbDefinition.counts. */
-extern const char *const lb_keeps_names[2];
-
-/*
- * Whether a board that keeps this has counts.  Raises 22023 if no board can
- * keep it.
- */
-extern bool lb_keeps_counts(const char *keeps);
-
-/* What lb_board.offline says for a policy; NULL is null. */
-extern const char *lb_offline_name(LbPolicy policy);
-
-/* The policy of what it says.  Raises 22023 if it can say no such thing. */
-extern LbPolicy lb_offline_from_text(const char *offline);
-
 /*
  * Whether a definition is one of the cache.  Others are in the memory of a
  * caller.
  */
 extern bool lb_is_cached_defn(const LbDefinition *defn);
-
-/*
- * Add the columns of rank_by to a new definition, before all others.  Raises
- * what lb_parse_rank_by() finds wrong.
- */
-extern void lb_add_rank_by(LbDefinition *defn, const char *rank_by);
-
-/*
- * Add the columns of the member to a new definition that has its source, after
- * those of rank_by; behind them the board column, and ranked_if.  A text that
- * is the name of a column as it stands, "Player Id", is that column.  Raises
- * what the parser of the list (lists.h) finds wrong, and what a catalog lookup
- * can raise.
- */
-extern void lb_add_member(LbDefinition *defn, const char *member);
-extern void lb_add_board_column(LbDefinition *defn, const char *column);
-extern void lb_add_ranked_if(LbDefinition *defn, const char *condition);
 
 static inline const LbColumn *
 lb_score_column(const LbDefinition *defn)

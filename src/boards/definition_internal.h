@@ -14,6 +14,7 @@
 #include "access/tupdesc.h"
 
 #include "boards/definition.h"
+#include "boards/options.h"
 
 /* Columns of lb_board, as the install script has them. */
 enum
@@ -21,14 +22,8 @@ enum
 	Anum_lb_board_board = 1,
 	Anum_lb_board_id,
 	Anum_lb_board_source,
-	Anum_lb_board_member,
-	Anum_lb_board_rank_by,
-	Anum_lb_board_board_column,
-	Anum_lb_board_method,
-	Anum_lb_board_ranked_if,
-	Anum_lb_board_keeps,
-	Anum_lb_board_offline,
-	Anum_lb_board_expressions,
+	Anum_lb_board_options,		/* the first of LB_NOPTIONS */
+	Anum_lb_board_expressions = Anum_lb_board_options + LB_NOPTIONS,
 	Natts_lb_board = Anum_lb_board_expressions
 };
 

@@ -55,15 +55,19 @@ typedef enum LbCause
 /* Length of a reason shown in lb_stat_board, terminator included. */
 #define LB_MAX_REASON 128
 
-/* What lb_stat_board counts, beside the causes. */
+/*
+ * What lb_stat_board counts: the causes, then these.  Its last columns are the
+ * counters, in this order.
+ */
 typedef enum LbCounter
 {
 	LB_COUNT_CHANGES = LB_NCAUSES,	/* rows settled */
 	LB_COUNT_INDEX_READS,
 	LB_COUNT_PLANNED_READS,		/* by nodes of plans */
-	LB_COUNT_PLANNED_CAUSES,	/* the first of LB_NCAUSES, which come last: a
-								 * node has run the plan without the index */
-	LB_NCOUNTERS = LB_COUNT_PLANNED_CAUSES + LB_NCAUSES
+	LB_COUNT_PLANNED_CAUSES,	/* the first of LB_NCAUSES: a node has run the
+								 * plan without the index */
+	LB_COUNT_LAST_PLANNED_CAUSE = LB_COUNT_PLANNED_CAUSES + LB_NCAUSES - 1,
+	LB_NCOUNTERS
 } LbCounter;
 
 #define LB_INLINE_VALUE 64

@@ -17,10 +17,11 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "admin/checks.h"
 #include "admin/manage.h"
 #include "admin/names.h"
 #include "boards/catalog.h"
-#include "boards/lists.h"
+#include "boards/options.h"
 #include "boards/resolve.h"
 #include "boards/target.h"
 #include "citus/command.h"
@@ -43,27 +44,25 @@ require_distributed(Oid source)
 				 errhint("Use lb_create_board() and lb_drop_board().")));
 }
 
-static bool
-same_name(const LbColumn *a, const LbColumn *b)
-{
-	return a == NULL || b == NULL ? a == b : strcmp(a->name, b->name) == 0;
-}
-
 /*
- * Whether two definitions that are not resolved say the same, but for what
- * reads do while the board is offline.
+ * Whether two definitions that are not resolved have the same options: those
+ * of the index, or the others.
  */
 static bool
-same_board(const LbDefinition *a, const LbDefinition *b)
+same_options(const LbDefinition *a, const LbDefinition *b, bool of_index)
 {
-	return a->source == b->source && a->method == b->method &&
-		strcmp(lb_format_rank_by(a->columns, a->nrank_by),
-			   lb_format_rank_by(b->columns, b->nrank_by)) == 0 &&
-		strcmp(lb_format_member(lb_member_columns(a), a->nmember),
-			   lb_format_member(lb_member_columns(b), b->nmember)) == 0 &&
-		strcmp(lb_format_member(lb_board_columns(a), a->nboard),
-			   lb_format_member(lb_board_columns(b), b->nboard)) == 0 &&
-		same_name(lb_ranked_if_column(a), lb_ranked_if_column(b));
+	for (int i = 0; i < LB_NOPTIONS; i++)
+	{
+		const LbBoardOption *option = &lb_board_options[i];
+		const char *text_a = option->text(a);
+		const char *text_b = option->text(b);
+
+		if (option->of_index == of_index &&
+			(text_a == NULL || text_b == NULL ? text_a != text_b :
+			 strcmp(text_a, text_b) != 0))
+			return false;
+	}
+	return true;
 }
 
 /*
@@ -89,12 +88,16 @@ lb_record_board(PG_FUNCTION_ARGS)
 	PreventCommandDuringRecovery("lb_record_board()");
 	lb_take_definition(fcinfo, &defn, true);
 	require_distributed(defn.source);
+	if (defn.counts)
+		lb_check_counts(&defn);
 	lb_refuse_coordinator("lb_record_board");
 	recorded = lb_read_defn(defn.name);
-	if (recorded != NULL && same_board(recorded, &defn))
+	if (recorded != NULL && recorded->source == defn.source &&
+		same_options(recorded, &defn, true))
 	{
-		if (recorded->offline != defn.offline)
-			lb_record_offline(recorded, defn.offline);
+		defn.id = recorded->id;
+		if (!same_options(recorded, &defn, false))
+			lb_record_options(&defn);
 		PG_RETURN_VOID();
 	}
 	if (recorded != NULL)

@@ -558,14 +558,10 @@ record_limits(const char *leaderboard, Datum settings)
 	SPI_freetuptable(SPI_tuptable);
 	(void) lb_own_exec(&plans[1],
 					   "DELETE FROM @.lb_limit AS l WHERE " OF_LEADERBOARD("l.board") " "
-					   "AND NOT EXISTS (SELECT FROM " SENT_LIMITS " AS n WHERE n.name OPERATOR(pg_catalog.=) l.name)",
+					   "AND NOT EXISTS (SELECT FROM " SENT_LIMITS " AS n WHERE pg_catalog.to_jsonb(n.*) OPERATOR(pg_catalog.=) pg_catalog.to_jsonb(l.*))",
 					   lengthof(args), args);
 	(void) lb_own_exec(&plans[2],
-					   "INSERT INTO @.lb_limit AS l SELECT n.* FROM " SENT_LIMITS " AS n ON CONFLICT (name) DO UPDATE SET "
-					   "board = excluded.board, max_amount = excluded.max_amount, period = excluded.period, "
-					   "max_period_amount = excluded.max_period_amount, min_score = excluded.min_score, "
-					   "max_score = excluded.max_score, max_submits = excluded.max_submits, action = excluded.action "
-					   "WHERE pg_catalog.to_jsonb(l.*) OPERATOR(pg_catalog.<>) pg_catalog.to_jsonb(excluded.*)",
+					   "INSERT INTO @.lb_limit SELECT n.* FROM " SENT_LIMITS " AS n ON CONFLICT (name) DO NOTHING",
 					   LB_ARGS(lb_arg(JSONBOID, settings)));
 #undef OF_LEADERBOARD
 }

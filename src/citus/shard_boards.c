@@ -45,8 +45,7 @@
 #include "boards/catalog.h"
 #include "boards/definition.h"
 #include "boards/distributed.h"
-#include "boards/lists.h"
-#include "boards/method.h"
+#include "boards/options.h"
 #include "boards/resolve.h"
 #include "boards/state.h"
 #include "citus/command.h"
@@ -84,37 +83,47 @@ lb_shards_serve(Oid source)
 									 PG_CATALOG_NAMESPACE));
 }
 
-static const char *
-column_name(const LbColumn *column)
-{
-	return column == NULL ? NULL : lb_recorded(column);
-}
-
-/* The list of board columns, or NULL. */
-static const char *
-board_columns(const LbDefinition *defn)
-{
-	return defn->family ?
-		lb_format_member(lb_board_columns(defn), defn->nboard) : NULL;
-}
-
 /*
  * The arguments of a command that makes the board of a shard, or records the
- * board, but for the last ones, which differ.
+ * board with all its options.
  */
 static char *
-board_arguments(const LbDefinition *defn)
+board_arguments(const LbDefinition *defn, bool recording)
 {
-	const LbColumn *ranked_if = lb_ranked_if_column(defn);
+	StringInfoData buf;
 
-	return psprintf("%%2$L, CAST(%%1$L AS pg_catalog.regclass), %s, %s, %s, %s, %s",
-					lb_command_literal(lb_format_member(lb_member_columns(defn),
-														defn->nmember)),
-					lb_command_literal(lb_format_rank_by(defn->columns, defn->nrank_by)),
-					defn->family ? lb_command_literal(board_columns(defn)) : "NULL",
-					lb_command_literal(lb_method_names[defn->method]),
-					ranked_if == NULL ? "NULL" :
-					lb_command_literal(lb_recorded(ranked_if)));
+	initStringInfo(&buf);
+	appendStringInfoString(&buf, "%2$L, CAST(%1$L AS pg_catalog.regclass)");
+	for (int i = 0; i < LB_NOPTIONS; i++)
+	{
+		const LbBoardOption *option = &lb_board_options[i];
+		const char *text = recording || option->of_index ?
+			option->text(defn) : NULL;
+
+		appendStringInfo(&buf, ", %s",
+						 text == NULL ? "NULL" : lb_command_literal(text));
+	}
+	return buf.data;
+}
+
+/* A condition: lb_board's row b is of another board than a definition. */
+static char *
+differs(const LbDefinition *defn)
+{
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	appendStringInfoString(&buf, "NOT (b.source OPERATOR(pg_catalog.=) CAST(%1$L AS pg_catalog.regclass)");
+	for (int i = 0; i < LB_NOPTIONS; i++)
+	{
+		const LbBoardOption *option = &lb_board_options[i];
+
+		if (option->of_index)
+			appendStringInfo(&buf, " AND COALESCE(b.%s, '') OPERATOR(pg_catalog.=) %s",
+							 option->name, lb_command_literal(option->text(defn)));
+	}
+	appendStringInfoChar(&buf, ')');
+	return buf.data;
 }
 
 /* Called by lb_try(). */
@@ -153,17 +162,6 @@ static void
 make_boards(const LbDefinition *defn, const char *settings, int elevel)
 {
 	const char *schema = lb_command_schema();
-	char	   *arguments = board_arguments(defn);
-	char	   *member = lb_command_literal(lb_format_member(lb_member_columns(defn),
-															 defn->nmember));
-	char	   *rank_by = lb_command_literal(lb_format_rank_by(defn->columns,
-															   defn->nrank_by));
-	const char *board_column = lb_command_literal(board_columns(defn));
-	char	   *ranked_if = lb_command_literal(column_name(lb_ranked_if_column(defn)));
-	char	   *method = lb_command_literal(lb_method_names[defn->method]);
-	char	   *keeps = lb_command_literal(lb_keeps_names[false]);
-	const char *offline = defn->offline == LB_POLICY_NONE ? "NULL" :
-		lb_command_literal(lb_offline_name(defn->offline));
 
 	if (strlen(defn->name) + SHARD_SUFFIX > LB_MAX_NAME)
 		ereport(ERROR,
@@ -176,19 +174,17 @@ make_boards(const LbDefinition *defn, const char *settings, int elevel)
 	/* A board of that name may be left from one that is dropped. */
 	(void) lb_command_reporting(defn, lb_to_shards,
 								psprintf("SELECT %s.lb_drop_board(b.board) FROM %s CROSS JOIN %s.lb_board AS b "
-										 "WHERE " SHARDS_BOARD " AND NOT (b.source OPERATOR(pg_catalog.=) CAST(%%1$L AS pg_catalog.regclass) "
-										 "AND b.member OPERATOR(pg_catalog.=) %s AND b.rank_by OPERATOR(pg_catalog.=) %s "
-										 "AND COALESCE(b.board_column, '') OPERATOR(pg_catalog.=) %s "
-										 "AND COALESCE(b.ranked_if, '') OPERATOR(pg_catalog.=) %s "
-										 "AND b.method OPERATOR(pg_catalog.=) %s AND b.keeps OPERATOR(pg_catalog.=) %s)",
-										 schema, lb_command_waits(), schema, member,
-										 rank_by, board_column, ranked_if, method, keeps), elevel);
+										 "WHERE " SHARDS_BOARD " AND %s",
+										 schema, lb_command_waits(), schema,
+										 differs(defn)), elevel);
 	(void) lb_command_reporting(defn, lb_to_shards,
-								psprintf("SELECT %s.lb_create_board(%s, %s) FROM %s WHERE NOT EXISTS (SELECT FROM %s.lb_board AS b WHERE " SHARDS_BOARD ")",
-										 schema, arguments, keeps, lb_command_waits(), schema), elevel);
+								psprintf("SELECT %s.lb_create_board(%s) FROM %s WHERE NOT EXISTS (SELECT FROM %s.lb_board AS b WHERE " SHARDS_BOARD ")",
+										 schema, board_arguments(defn, false),
+										 lb_command_waits(), schema), elevel);
 	(void) lb_command_reporting(defn, lb_to_others,
-								psprintf("WITH r AS MATERIALIZED (SELECT %s.lb_record_board(%s, %s) FROM %s) SELECT %s FROM r",
-										 lb_command_internal_schema(), arguments, offline, lb_command_waits(),
+								psprintf("WITH r AS MATERIALIZED (SELECT %s.lb_record_board(%s) FROM %s) SELECT %s FROM r",
+										 lb_command_internal_schema(),
+										 board_arguments(defn, true), lb_command_waits(),
 										 settings == NULL ? "1" : settings), elevel);
 	make_places(defn->source);
 }

@@ -5,7 +5,7 @@
  *
  * A tournament is a window, with all that windows have, and a row of
  * lb_entry: how many players can join each span of the window, and when.
- * rules/join.c has the players.
+ * windows/join.c has the players.
  *
  * Each backend caches the rows of lb_entry.  A submit asks the cache once
  * whether there are any.

@@ -6,7 +6,7 @@
  * A row of lb_entrant is a player who has joined a span of a window.  A
  * submit locks the rows of its players FOR KEY SHARE before all else, and
  * skips what they have not joined.  So a player who leaves waits for submits
- * under way, and later submits find the player gone.  rules/join.c has the
+ * under way, and later submits find the player gone.  windows/join.c has the
  * order of locks of players who join and leave.
  *
  *-------------------------------------------------------------------------

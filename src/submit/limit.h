@@ -45,4 +45,11 @@ extern const char *lb_nearest_limit(const char *name);
  */
 pg_noreturn extern void lb_raise_no_counts(const char *leaderboard);
 
+/*
+ * A leaderboard's board of scores, or the family of its windows, is gone or is
+ * another table's: remove its limits, and what has been counted for them in
+ * lb_usage.  Between SPI_connect and SPI_finish; can raise.
+ */
+extern void lb_limits_end(const char *board, bool windows);
+
 #endif							/* LB_LIMIT_H */

@@ -122,7 +122,7 @@ is(sql(q{SELECT board, source, rank_by, method FROM lb_board WHERE board = 'ids'
 # Only the coordinator makes boards.
 fails_with($workers[0], 'postgres', $_, '55000', qr/cannot change boards of a distributed table on a worker\nHINT:  Connect to the coordinator/, "$_ on a worker")
   for q{SELECT lb_create_board('other', 'points')}, q{SELECT lb_drop_board('points')}, q{SELECT lb_rebuild('points')};
-fails_with($node, 'postgres', q{SELECT leaderboard_internal.lb_record_board('other', 'plain_points', 'player_id', 'score DESC', NULL, 'rank', NULL, NULL)}, '42809', qr/not distributed/, 'recorded by hand');
+fails_with($node, 'postgres', q{SELECT leaderboard_internal.lb_record_board('other', 'plain_points', 'player_id', 'score DESC', NULL, 'rank', NULL, 'members', NULL)}, '42809', qr/not distributed/, 'recorded by hand');
 sql('SELECT lb_maintain()', $workers[0]);
 
 # A transaction sees what it has written itself; a rollback takes the table of places away.

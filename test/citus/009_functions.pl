@@ -101,7 +101,7 @@ my @calls = (
 	[ 'lb_shard_set_ranked', q{'1', 0, 'global', true, true}, '40001', '40001' ],
 	[ 'lb_shard_forget', q{'1', 0, '{global}'}, '40001', '40001' ],
 	[ 'lb_shard_windows', q{'*'}, 'ok', 'ok' ],
-	[ 'lb_record_board', "$record, NULL", 'ok', '55000' ],
+	[ 'lb_record_board', "$record, 'members', NULL", 'ok', '55000' ],
 	[ 'lb_record_settings', q{'kills', '{"op": "incr", "windows": [], "limits": []}'}, 'ok', '55000' ],
 	[ 'lb_record_closed', q{'kills', '{}', true}, 'ok', '55000' ],
 	[ 'lb_unrecord_board', q{'kills'}, 'ok', '55000' ]);

@@ -18,7 +18,6 @@
 #include "boards/distributed.h"
 #include "boards/target.h"
 #include "leaderboards/leaderboard.h"
-#include "rules/limit_admin.h"
 #include "sql/spi.h"
 #include "submit/limit.h"
 
