@@ -37,8 +37,8 @@
  *		through cursors that are held beyond the end of the transaction;
  *	  - while a prepared transaction waits to be ended;
  *	  - at the end, when all is quiet, for every member, by several
- *		processes, and a third also without the index; lb_verify() must find
- *		nothing.
+ *		processes, and for a few also without the index; lb_verify() must
+ *		find nothing.
  *
  * Of the comparisons, -P percent (40) are of plans: random queries that the planner
  * may answer by boards, each run without boards, by the index, and by the node's other

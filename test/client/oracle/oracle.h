@@ -367,8 +367,8 @@ extern bool compare_some(const Table *table, int n);
 extern bool compare_by(const Table *table, const Table *by, int n);
 
 /*
- * Compare every function for every member on every board, by the index, or a
- * third of the functions and boards, chosen by the seed, by their queries.
+ * Compare every function on every board: for every member by the index, or for
+ * a few members by their queries.
  */
 extern void compare_all(void);
 extern void compare_by_query(void);
