@@ -331,7 +331,7 @@ BEGIN
 	step := largest - lbt.next_float(largest, false, single);
 	k := CASE WHEN best = worst THEN 1
 		ELSE greatest(1, least(k, floor(CASE WHEN largest < 1 THEN (best - worst) / step / 4
-			ELSE (best / 4 - worst / 4) / step END))) END;
+			ELSE (lbt.product(best, 0.25) - lbt.product(worst, 0.25)) / step END))) END;
 	IF NOT descending THEN
 		SELECT worst, best INTO best, worst;
 	END IF;
@@ -374,6 +374,8 @@ DECLARE
 	single text := CASE WHEN cardinality(members) = 1 THEN '' ELSE 'row' END;
 	-- A query for members that are hardly on a board
 	absent text;
+	-- Of ranked rows: without the index, which takes longer, a few will do.
+	enough text := '(current_setting(''leaderboard.enable_index'')::boolean OR place < 4 OR place = n)';
 BEGIN
 	absent := CASE WHEN plain THEN 'VALUES (NULL::bigint), (-4711), (0), (4711000),'
 			' (9223372036854775807), (-9223372036854775808)'
@@ -400,9 +402,9 @@ BEGIN
 		'{member_order}', (SELECT string_agg(c || CASE WHEN types[i] ~ '^(text|character varying)$'
 				THEN ' COLLATE "C"' ELSE '' END, ', ' ORDER BY i)
 			FROM unnest(members) WITH ORDINALITY AS u (c, i)),
-		'{keys}', format('(SELECT m FROM b UNION (%s))', absent),
-		'{few_keys}', format('(SELECT m FROM b WHERE place < 12 OR place > n - 12'
-			' UNION ALL (SELECT * FROM (%s) AS a LIMIT 2))', absent),
+		'{keys}', format('(SELECT m FROM b WHERE %s UNION (%s))', enough, absent),
+		'{few_keys}', format('(SELECT m FROM b WHERE (place < 12 OR place > n - 12) AND %s'
+			' UNION ALL (SELECT * FROM (%s) AS a LIMIT 2))', enough, absent),
 		'{arrays}', format('(SELECT array_agg(m ORDER BY m) FROM b'
 			' UNION ALL SELECT array_agg(m ORDER BY md5(m::text), m) FROM'
 			' (SELECT m FROM b UNION ALL SELECT m FROM b WHERE place %% 3 = 1'
@@ -411,14 +413,14 @@ BEGIN
 			' UNION ALL VALUES (''{}''::%2$s[]), (NULL), (''{NULL,NULL}''))', absent,
 			CASE WHEN plain THEN 'bigint' ELSE 'text' END))
 	|| CASE WHEN plain_score THEN jsonb_build_object(
-		'{scores}', '(SELECT s FROM b WHERE place % 3 = 1 OR place < 9'
-			' UNION SELECT s + 1 FROM b WHERE s < 9223372036854775807 AND place % 5 = 0'
+		'{scores}', '(SELECT s FROM b WHERE (place % 3 = 1 OR place < 9) AND ' || enough ||
+			' UNION SELECT s + 1 FROM b WHERE s < 9223372036854775807 AND place % 5 = 0 AND ' || enough ||
 			' UNION VALUES (NULL::bigint), (0), (9223372036854775807), (-9223372036854775808))',
 		'{few_scores}', '(SELECT NULL::bigint UNION SELECT min(s) + 7 FROM b WHERE s < 100'
 			' UNION VALUES (5), (900))')
 	ELSE jsonb_build_object(
-		'{scores}', format('(SELECT st FROM b WHERE place %% 3 = 1 OR place < 9'
-			' UNION SELECT lbt.extremes(%L) UNION VALUES (NULL))', score_type),
+		'{scores}', format('(SELECT st FROM b WHERE (place %% 3 = 1 OR place < 9) AND %s'
+			' UNION SELECT lbt.extremes(%L) UNION VALUES (NULL))', enough, score_type),
 		'{few_scores}', '(SELECT st FROM b WHERE place IN (1, n / 2, n) UNION VALUES (NULL))') END;
 END $$;
 
@@ -513,22 +515,38 @@ DECLARE
 	relation regclass := regexp_replace(source, '^ONLY ', '');
 	before text := current_setting('leaderboard.enable_index');
 	query text;
+	functions_asked text[];
+	queries_asked text[];
 	queries bigint;
 	asked bigint;
 BEGIN
 	-- A board that has just been made or altered is still being built.
 	PERFORM lb_wait_ready('5 s');
+	-- An error has left them.
+	FOR query IN SELECT format('DEALLOCATE %I', p.name) FROM pg_prepared_statements p WHERE p.name LIKE 'lbt\_%'
+	LOOP
+		EXECUTE query;
+	END LOOP;
+	SELECT array_agg(q.function), array_agg(q.query) INTO functions_asked, queries_asked
+	FROM lbt.queries(board, source, cond, member, score, dir, ties, method, functions) q;
 	FOREACH enable_index IN ARRAY ARRAY['on', 'off']
 	LOOP
 		PERFORM set_config('leaderboard.enable_index', enable_index, false);
 		queries := lbt.query_reads(relation);
-		FOR what, query IN SELECT q.function, q.query
-			FROM lbt.queries(board, source, cond, member, score, dir, ties, method, functions) q
+		FOR i IN 1 .. coalesce(cardinality(queries_asked), 0)
 		LOOP
-			FOR operand, got, want IN EXECUTE query || ' WHERE g IS DISTINCT FROM w LIMIT 5'
+			what := functions_asked[i];
+			-- Parsed and planned once for both.
+			IF enable_index = 'on' THEN
+				EXECUTE format('PREPARE lbt_%s AS %s WHERE g IS DISTINCT FROM w LIMIT 5', i, queries_asked[i]);
+			END IF;
+			FOR operand, got, want IN EXECUTE format('EXECUTE lbt_%s', i)
 			LOOP
 				RETURN NEXT;
 			END LOOP;
+			IF enable_index = 'off' THEN
+				EXECUTE format('DEALLOCATE lbt_%s', i);
+			END IF;
 		END LOOP;
 		asked := lbt.query_reads(relation) - queries;
 		IF enable_index = 'on' AND (asked > 0) <> query_reads THEN
