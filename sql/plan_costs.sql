@@ -166,6 +166,16 @@ SET enable_seqscan = off;
 SET enable_sort = off;
 SELECT n, sum((answer ~ 'Scan index')::int) >= 15 AS by_index
 FROM (SELECT n, lbt.answered_by(query) AS answer, lbt.result(query, true) AS result FROM question OFFSET 0) AS q GROUP BY n ORDER BY n;
+-- Expressions of nodes that are compiled.
+SET jit = on;
+SET jit_above_cost = 0;
+SET jit_inline_above_cost = 0;
+SET jit_optimize_above_cost = 0;
+SELECT count(lbt.result(query, true)) FROM (SELECT DISTINCT ON (n) query FROM question WHERE n IN (1, 3, 6) ORDER BY n, query) AS q;
+RESET jit;
+RESET jit_above_cost;
+RESET jit_inline_above_cost;
+RESET jit_optimize_above_cost;
 RESET enable_seqscan;
 RESET enable_sort;
 

@@ -175,10 +175,13 @@ prepare_fault_install()
 	once fault-installed build_fault_install
 }
 
+# Plans cost much where a test switches other plans off.  One that is about compiled plans
+# switches that on.
 server_settings()
 {
 	cat <<-END
 		fsync = off
+		jit = off
 		autovacuum_naptime = 5s
 		deadlock_timeout = 100ms
 		log_line_prefix = '%m [%p] %q%a %d '
@@ -498,7 +501,6 @@ modules_settings()
 	server_settings
 	cat <<-END
 		shared_preload_libraries = '$1'
-		jit = off
 		pg_stat_statements.track = all
 		pg_stat_statements.track_planning = on
 		auto_explain.log_min_duration = 0
