@@ -358,6 +358,10 @@ VPATH = $(TREE)
 endif
 include $(PGXS)
 override BITCODE_CFLAGS += -ffp-contract=off
+# Clang says what it thinks of the sources while it makes bitcode of them.
+ifdef WERROR
+override BITCODE_CFLAGS += -Wall -Wextra -Wno-unused-parameter -Wno-unknown-warning-option -Werror
+endif
 
 # Calls between our own files need no symbol that another library could replace.
 # From version 16 on PostgreSQL hides a module's symbols itself.
