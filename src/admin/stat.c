@@ -119,7 +119,9 @@ state_name(const DefRow *def)
 	}
 }
 
-/* Columns of a row of lb_stat_boards() before the counters, and all, at most. */
+/*
+ * Columns of a row of lb_stat_boards(): before the counters, and at most.
+ */
 #define FIRST_COLUMNS 14
 #define MAX_COLUMNS (FIRST_COLUMNS + LB_NCOUNTERS)
 

@@ -35,6 +35,22 @@ typedef enum LbPolicy
 } LbPolicy;
 
 /*
+ * Options (options.h), in the order of arguments of lb_create_board() and of
+ * columns of lb_board.
+ */
+typedef enum LbOption
+{
+	LB_OPTION_MEMBER,
+	LB_OPTION_RANK_BY,
+	LB_OPTION_BOARD_COLUMN,
+	LB_OPTION_METHOD,
+	LB_OPTION_RANKED_IF,
+	LB_OPTION_KEEPS,
+	LB_OPTION_OFFLINE,
+	LB_NOPTIONS
+} LbOption;
+
+/*
  * What lb_board records of a board, resolved against its source table.  It is
  * in a cache of the backend and valid until the next invalidation: look it up
  * again after anything that can process one.

@@ -14,7 +14,6 @@
 #include "access/tupdesc.h"
 
 #include "boards/definition.h"
-#include "boards/options.h"
 
 /* Columns of lb_board, as the install script has them. */
 enum

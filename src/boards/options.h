@@ -14,19 +14,6 @@
 
 #include "boards/definition.h"
 
-/* In the order of the arguments and of the columns. */
-typedef enum LbOption
-{
-	LB_OPTION_MEMBER,
-	LB_OPTION_RANK_BY,
-	LB_OPTION_BOARD_COLUMN,
-	LB_OPTION_METHOD,
-	LB_OPTION_RANKED_IF,
-	LB_OPTION_KEEPS,
-	LB_OPTION_OFFLINE,
-	LB_NOPTIONS
-} LbOption;
-
 typedef struct LbBoardOption
 {
 	const char *name;
