@@ -2192,7 +2192,10 @@ COMMENT ON FUNCTION @extschema@.lb_estimate_memory_key(bigint, regtype[], regtyp
  * ----------------------------------------------------------------
  */
 
-/* New columns come last: views of users may be made of these. */
+/*
+ * The last columns are the counters, in the order of LbCounter.  New columns of the view
+ * come last: views of users may be made of it.
+ */
 CREATE FUNCTION leaderboard_internal.lb_stat_rows()
 RETURNS TABLE (
 	board text,

@@ -171,7 +171,18 @@ SET jit = on;
 SET jit_above_cost = 0;
 SET jit_inline_above_cost = 0;
 SET jit_optimize_above_cost = 0;
-SELECT count(lbt.result(query, true)) FROM (SELECT DISTINCT ON (n) query FROM question WHERE n IN (1, 3, 6) ORDER BY n, query) AS q;
+CREATE FUNCTION pg_temp.is_compiled(query text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+	found boolean := false;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE) ' || query LOOP
+		found := found OR line ~ '^JIT:';
+	END LOOP;
+	RETURN found;
+END $$;
+SELECT lbt.result(query, true) ~ '^\[|rows' AS right, pg_temp.is_compiled(query) = pg_jit_available() AS compiled
+FROM (SELECT DISTINCT ON (n) query FROM question WHERE n IN (1, 3, 6) ORDER BY n, query) AS q;
 RESET jit;
 RESET jit_above_cost;
 RESET jit_inline_above_cost;

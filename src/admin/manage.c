@@ -335,17 +335,6 @@ require_argument(FunctionCallInfo fcinfo, int i, const char *name)
 		lb_null_argument(name);
 }
 
-/* The member of a board for which none is given. */
-static char *
-default_member(Oid source, const char *board_column)
-{
-	LbDefinition family = {.source = source};
-
-	if (board_column != NULL)
-		lb_add_board_column(&family, board_column);
-	return pstrdup(quote_identifier(lb_default_member(&family)));
-}
-
 void
 lb_take_definition(FunctionCallInfo fcinfo, LbDefinition *defn, bool recording)
 {
@@ -371,11 +360,7 @@ lb_take_definition(FunctionCallInfo fcinfo, LbDefinition *defn, bool recording)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("board \"*\" must be a family"),
 				 errhint("Give a \"board_column\".")));
-	if (texts[LB_OPTION_MEMBER] == NULL &&
-		!lb_keeps_counts(texts[LB_OPTION_KEEPS]))
-		texts[LB_OPTION_MEMBER] = default_member(defn->source,
-												 texts[LB_OPTION_BOARD_COLUMN]);
-	lb_set_options(defn, texts);
+	lb_set_options(defn, texts, lb_default_member);
 }
 
 Datum
@@ -386,6 +371,7 @@ lb_create_board(PG_FUNCTION_ARGS)
 
 	(void) lb_require_catalog();
 	PreventCommandDuringRecovery("lb_create_board()");
+	PreventCommandIfReadOnly("lb_create_board()");
 	require_argument(fcinfo, IF_NOT_EXISTS_ARG, "if_not_exists");
 	if_not_exists = PG_GETARG_BOOL(IF_NOT_EXISTS_ARG);
 	if (if_not_exists && !PG_ARGISNULL(0))
@@ -750,7 +736,8 @@ lb_follow_rename(const LbDefinition *old)
 	LbDefinition defn;
 	LbDefinition *recorded;
 	LbArg		args[NRECORDED + 2];
-	StringInfoData set;
+	StringInfoData columns;
+	StringInfoData values;
 
 	/* Another transaction may be recording it anew. */
 	lb_lock_captured(list_make1_oid(old->source));
@@ -769,20 +756,32 @@ lb_follow_rename(const LbDefinition *old)
 	lb_refresh_expressions(&defn);
 	lb_tidy_expressions(&defn);
 
-	/* What could not be parsed stays as it is. */
+	/*
+	 * What could not be parsed stays as it is, and so do options that another
+	 * transaction may set meanwhile.
+	 */
 	recorded_values(&defn, args);
 	args[NRECORDED] = lb_arg_int4(defn.id);
-	initStringInfo(&set);
+	initStringInfo(&columns);
+	initStringInfo(&values);
 	for (int i = 0; i < LB_NOPTIONS; i++)
-		appendStringInfo(&set, "%s = COALESCE($%d, %s), ",
-						 lb_board_options[i].name, i + 1,
-						 lb_board_options[i].name);
+	{
+		const LbBoardOption *option = &lb_board_options[i];
+		const char *text = option->text(&defn);
+
+		if (!option->of_columns)
+			continue;
+		if (text !=NULL && text[0] == '\0')
+			args[i] = lb_arg_text(NULL);
+		appendStringInfo(&columns, "%s, ", option->name);
+		appendStringInfo(&values, "COALESCE($%d, %s), ", i + 1, option->name);
+	}
 	SPI_connect();
 	lb_note_dropped(old);
 	args[NRECORDED + 1] = take_number();
-	if (lb_own_exec_latest(psprintf("UPDATE @.lb_board SET %sexpressions = $%d, id = $%d WHERE id OPERATOR(pg_catalog.=) $%d",
-									set.data, NRECORDED, NRECORDED + 2,
-									NRECORDED + 1),
+	if (lb_own_exec_latest(psprintf("UPDATE @.lb_board SET (%sexpressions, id) = ROW(%s$%d, $%d) WHERE id OPERATOR(pg_catalog.=) $%d",
+									columns.data, values.data, NRECORDED,
+									NRECORDED + 2, NRECORDED + 1),
 						   lengthof(args), args) != 1)
 	{
 		/* Without triggers the table was not locked. */

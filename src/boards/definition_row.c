@@ -14,7 +14,6 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
-#include "utils/lsyscache.h"
 
 #include "boards/definition.h"
 #include "boards/definition_internal.h"

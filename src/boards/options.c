@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
 #include "boards/lists.h"
@@ -185,15 +186,22 @@ take_method(LbDefinition *defn, const char *method)
 }
 
 void
-lb_set_options(LbDefinition *defn, char *const *texts)
+lb_set_options(LbDefinition *defn, char *const *texts,
+			   const char *(*default_member) (const LbDefinition *family))
 {
+	LbDefinition family = {.source = defn->source};
+
 	defn->counts = lb_keeps_counts(texts[LB_OPTION_KEEPS]);
 	take_method(defn, texts[LB_OPTION_METHOD]);
 	if (texts[LB_OPTION_OFFLINE] != NULL)
 		defn->offline = lb_offline_from_text(texts[LB_OPTION_OFFLINE]);
 	lb_add_rank_by(defn, texts[LB_OPTION_RANK_BY]);
+	if (texts[LB_OPTION_BOARD_COLUMN] != NULL)
+		lb_add_board_column(&family, texts[LB_OPTION_BOARD_COLUMN]);
 	if (texts[LB_OPTION_MEMBER] != NULL)
 		lb_add_member(defn, texts[LB_OPTION_MEMBER]);
+	else if (!defn->counts)
+		lb_add_member(defn, quote_identifier(default_member(&family)));
 	if (texts[LB_OPTION_BOARD_COLUMN] != NULL)
 		lb_add_board_column(defn, texts[LB_OPTION_BOARD_COLUMN]);
 	if (texts[LB_OPTION_RANKED_IF] != NULL)
@@ -232,31 +240,32 @@ lb_read_options(LbDefinition *defn, char *const *texts)
 		defn->offline = find_policy(texts[LB_OPTION_OFFLINE]);
 }
 
-/* A list of columns; NULL if there are none, or it could not be parsed. */
 static const char *
-list_text(const LbColumn *columns, int n)
+list_text(const LbColumn *columns, int n,
+		  char *(*format) (const LbColumn *columns, int n))
 {
-	return n == 0 || (columns[0].name[0] == '\0' && columns[0].expression == NULL) ?
-		NULL : lb_format_member(columns, n);
+	if (n == 0)
+		return NULL;
+	return columns[0].name[0] == '\0' && columns[0].expression == NULL ? "" :
+		format(columns, n);
 }
 
 static const char *
 member_text(const LbDefinition *defn)
 {
-	return list_text(lb_member_columns(defn), defn->nmember);
+	return list_text(lb_member_columns(defn), defn->nmember, lb_format_member);
 }
 
 static const char *
 rank_by_text(const LbDefinition *defn)
 {
-	return list_text(defn->columns, defn->nrank_by) == NULL ? NULL :
-		lb_format_rank_by(defn->columns, defn->nrank_by);
+	return list_text(defn->columns, defn->nrank_by, lb_format_rank_by);
 }
 
 static const char *
 board_column_text(const LbDefinition *defn)
 {
-	return list_text(lb_board_columns(defn), defn->nboard);
+	return list_text(lb_board_columns(defn), defn->nboard, lb_format_member);
 }
 
 static const char *
@@ -268,7 +277,7 @@ method_text(const LbDefinition *defn)
 static const char *
 ranked_if_text(const LbDefinition *defn)
 {
-	return list_text(lb_ranked_if_column(defn), defn->has_ranked_if);
+	return list_text(lb_ranked_if_column(defn), defn->has_ranked_if, lb_format_member);
 }
 
 static const char *
@@ -285,19 +294,23 @@ offline_text(const LbDefinition *defn)
 
 const LbBoardOption lb_board_options[LB_NOPTIONS] = {
 	[LB_OPTION_MEMBER] = {
-		.name = "member",.of_index = true,.text = member_text
+		.name = "member",.of_index = true,.of_columns = true,
+		.text = member_text
 	},
 	[LB_OPTION_RANK_BY] = {
-		.name = "rank_by",.required = true,.of_index = true,.text = rank_by_text
+		.name = "rank_by",.required = true,.of_index = true,.of_columns = true,
+		.text = rank_by_text
 	},
 	[LB_OPTION_BOARD_COLUMN] = {
-		.name = "board_column",.of_index = true,.text = board_column_text
+		.name = "board_column",.of_index = true,.of_columns = true,
+		.text = board_column_text
 	},
 	[LB_OPTION_METHOD] = {
 		.name = "method",.of_index = true,.text = method_text
 	},
 	[LB_OPTION_RANKED_IF] = {
-		.name = "ranked_if",.of_index = true,.text = ranked_if_text
+		.name = "ranked_if",.of_index = true,.of_columns = true,
+		.text = ranked_if_text
 	},
 	[LB_OPTION_KEEPS] = {
 		.name = "keeps",.required = true,.of_index = true,.text = keeps_text

@@ -19,10 +19,11 @@ typedef struct LbBoardOption
 	const char *name;
 	bool		required;		/* null is an error */
 	bool		of_index;		/* a board with another value is another board */
+	bool		of_columns;		/* it names columns */
 
 	/*
-	 * What is recorded of a definition, perhaps palloc'd.  NULL is null, or
-	 * what is recorded cannot be parsed.
+	 * What is recorded of a definition, perhaps palloc'd.  NULL is null, and
+	 * the empty string what cannot be parsed.
 	 */
 	const char *(*text) (const LbDefinition *defn);
 } LbBoardOption;
@@ -31,10 +32,13 @@ extern const LbBoardOption lb_board_options[LB_NOPTIONS];
 
 /*
  * Set the options of a new definition that has its source, with columns in the
- * current memory context.  texts, by LbOption, are arguments, or NULL; raises
- * what is wrong with them, and what a catalog lookup can raise.
+ * current memory context.  texts, by LbOption, are arguments, or NULL.  If the
+ * board must have a member and none is given, default_member names a column,
+ * for a definition that has the source and the board columns.  Raises what is
+ * wrong with the arguments, and what a catalog lookup can raise.
  */
-extern void lb_set_options(LbDefinition *defn, char *const *texts);
+extern void lb_set_options(LbDefinition *defn, char *const *texts,
+						   const char *(*default_member) (const LbDefinition *family));
 
 /*
  * The same from a row of lb_board.  Users may have written lb_board by hand.

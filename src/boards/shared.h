@@ -56,8 +56,8 @@ typedef enum LbCause
 #define LB_MAX_REASON 128
 
 /*
- * What lb_stat_board counts: the causes, then these.  Its last columns are the
- * counters, in this order.
+ * What lb_stat_board counts: the causes, then these.  The last columns of its
+ * functions are the counters in this order, but for lb_counter_is_shown().
  */
 typedef enum LbCounter
 {

@@ -93,7 +93,7 @@ board_arguments(const LbDefinition *defn, bool recording)
 	StringInfoData buf;
 
 	initStringInfo(&buf);
-	appendStringInfoString(&buf, "%2$L, CAST(%1$L AS pg_catalog.regclass)");
+	appendStringInfo(&buf, "%%2$L, CAST(%%1$L AS pg_catalog.regclass)");
 	for (int i = 0; i < LB_NOPTIONS; i++)
 	{
 		const LbBoardOption *option = &lb_board_options[i];
@@ -113,7 +113,7 @@ differs(const LbDefinition *defn)
 	StringInfoData buf;
 
 	initStringInfo(&buf);
-	appendStringInfoString(&buf, "NOT (b.source OPERATOR(pg_catalog.=) CAST(%1$L AS pg_catalog.regclass)");
+	appendStringInfo(&buf, "NOT (b.source OPERATOR(pg_catalog.=) CAST(%%1$L AS pg_catalog.regclass)");
 	for (int i = 0; i < LB_NOPTIONS; i++)
 	{
 		const LbBoardOption *option = &lb_board_options[i];

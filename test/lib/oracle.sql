@@ -294,7 +294,7 @@ LANGUAGE sql IMMUTABLE AS $$
 			ELSE ('x' || encode(float8send(abs(x)), 'hex'))::bit(64)::bigint END AS b) AS b) AS n
 $$;
 
--- A product that is 0 where PostgreSQL reports an underflow.
+-- A product with a fraction that is at most 1; 0 where PostgreSQL reports an underflow.
 CREATE FUNCTION lbt.product(score float8, fraction float8) RETURNS float8
 LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
