@@ -161,6 +161,18 @@ is($node->safe_psql('postgres', $lacking), '0', 'lb_maintain() makes the boards 
 equal('made again');
 verified('made again');
 
+# And what other servers record otherwise, also where it cannot be parsed.  Of what cannot be parsed here they record nothing.
+my $recorded = q{SELECT ranked_if, offline, method FROM lb_board WHERE board = 'spread'};
+my $known = $node->safe_psql('postgres', $recorded);
+$_->safe_psql('postgres', q{UPDATE lb_board SET ranked_if = '', offline = 'error' WHERE board = 'spread'}) for @workers;
+$node->safe_psql('postgres', 'SELECT lb_maintain()');
+is($_->safe_psql('postgres', $recorded), $known, 'recorded on ' . $_->name) for @workers;
+$node->safe_psql('postgres', q{UPDATE lb_board SET member = 'a,,b' WHERE board = 'spread'});
+$node->psql('postgres', 'SELECT lb_maintain()');
+is($_->safe_psql('postgres', q{SELECT string_agg(DISTINCT member, ' ') FROM lb_board WHERE board = 'spread' OR board ~ '^spread_[0-9]+$'}), 'player_id', 'the member on ' . $_->name) for @workers;
+$node->safe_psql('postgres', q{UPDATE lb_board SET member = 'player_id' WHERE board = 'spread'; SELECT lb_maintain(); SELECT lb_wait_ready()});
+equal('recorded again');
+
 # So does the worker, as the table's owner.
 $_->safe_psql('postgres', q{SELECT lb_drop_board(board) FROM lb_board WHERE board ~ '^guilds_[0-9]+$'}) for @workers;
 is($node->safe_psql('postgres', $lacking), '9', 'boards of shards are dropped');
