@@ -16,8 +16,8 @@ set -eu
 . "$(dirname "$0")/../lib/common.sh"
 
 members=200000
-updates=30000
-reads=30000
+updates=15000
+reads=15000
 figures=$TREE/test/bench/quick.txt
 
 "$TREE/test/lib/prepare.sh" quick

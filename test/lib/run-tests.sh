@@ -402,7 +402,7 @@ compile_for()
 	# Headers of 15 have what later versions warn of.
 	# shellcheck disable=SC2046 # names without blanks
 	as_server make -s -k -C build-try -f ../tree/Makefile -j"$jobs" WERROR=1 \
-		PG_CONFIG="$(find_postgres)" with_llvm=no COPT="-fsyntax-only -Wno-shadow" \
+		PG_CONFIG="$(find_postgres)" with_llvm=no COPT="-fsyntax-only -Wno-shadow=compatible-local" \
 		includedir_server="$(dirname "$config")" $(objects)
 }
 
