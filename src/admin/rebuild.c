@@ -11,6 +11,7 @@
  */
 #include "postgres.h"
 
+#include "access/relation.h"
 #include "access/xlog.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
@@ -242,6 +243,23 @@ lock_others(List *names)
 	lb_lock_captured(sources);
 }
 
+/*
+ * Wait until no other transaction holds a lock of the table that keeps a build
+ * from reading it.  Returns false if this transaction holds one.
+ */
+static bool
+wait_for_table(Oid source)
+{
+	Relation	rel = try_relation_open(source, AccessShareLock);
+	bool		own;
+
+	if (rel == NULL)
+		return true;
+	own = CheckRelationLockedByMe(rel, AccessExclusiveLock, false);
+	relation_close(rel, AccessShareLock);
+	return !own;
+}
+
 static void
 rebuild(const char *name)
 {
@@ -277,10 +295,10 @@ rebuild(const char *name)
 		if (shared == NULL)
 		{
 			/*
-			 * The session that has locked the table may be about to commit,
-			 * and a worker to replace another definition.
+			 * A worker may be about to replace another definition.
 			 */
-			if (lb_try_again(&tries))
+			if ((locked || wait_for_table(defn->source)) &&
+				lb_try_again(&tries))
 				continue;
 			strlcpy(reason, locked ? "another definition of it is being replaced" :
 					LB_TABLE_LOCKED, LB_MAX_REASON);
@@ -290,8 +308,13 @@ rebuild(const char *name)
 			return;
 		(void) lb_get_reason(shared, reason);
 
-		/* If it is gone, the board may have another one now. */
-		if (shared->generation == defn->generation)
+		/*
+		 * If it is gone, the board may have another one now.  A build does
+		 * not wait for a lock of the table; we may.
+		 */
+		if (shared->generation == defn->generation &&
+			(strcmp(reason, LB_TABLE_LOCKED) != 0 ||
+			 !wait_for_table(defn->source) || !lb_try_again(&tries)))
 			break;
 	}
 	if (pg_atomic_read_u32(&lb_shared->launcher_pid) == 0)
