@@ -57,37 +57,30 @@ PG_FUNCTION_INFO_V1(lb_drop_board);
 PG_FUNCTION_INFO_V1(lb_set_offline);
 
 /*
- * Sequences are not replicated, so rows of lb_board that have come by
- * replication have numbers which our sequence has not given yet: move it past
- * them.  It never goes back, since concurrent transactions may have taken
- * numbers from it.
- */
-static void
-skip_used_numbers(LbArg sequence)
-{
-	(void) lb_own_exec_latest("SELECT pg_catalog.setval($1, CAST(pg_catalog.max(b.id) AS pg_catalog.int8)) FROM @.lb_board AS b "
-							  "HAVING pg_catalog.max(b.id) OPERATOR(pg_catalog.>=) (SELECT CASE WHEN s.is_called "
-							  "THEN s.last_value OPERATOR(pg_catalog.+) 1 ELSE s.last_value END FROM @.lb_board_id_seq AS s)",
-							  LB_ARGS(sequence));
-}
-
-/*
- * A number for a row of lb_board.  pg_restore with several jobs may set the
- * sequence back right after we have moved it.
+ * A number for a row of lb_board that no other row has, also of a transaction
+ * that has not committed.  Sequences are not replicated, so rows that have
+ * come by replication have numbers which our sequence has not given yet; and a
+ * restore sets it.  Then we move it past them.  We never set it: concurrent
+ * transactions have taken numbers that are in no row yet.
  */
 static LbArg
 take_number(void)
 {
 	LbArg		sequence = lb_arg_regclass(lb_own_table("lb_board_id_seq"));
 
-	do
+	for (;;)
 	{
+		int64		number;
+
 		CHECK_FOR_INTERRUPTS();
-		skip_used_numbers(sequence);
-	} while (lb_own_exec_latest("SELECT CAST(n.id AS pg_catalog.int4) FROM (SELECT pg_catalog.nextval($1)) AS n (id) "
-								"WHERE NOT EXISTS (SELECT FROM @.lb_board AS b WHERE b.id OPERATOR(pg_catalog.=) n.id)",
-								LB_ARGS(sequence)) == 0);
-	return lb_arg_int4(DatumGetInt32(lb_row_datum(SPI_tuptable, 0, 1)));
+		(void) lb_own_exec_latest("SELECT pg_catalog.nextval($1)", LB_ARGS(sequence));
+		number = DatumGetInt64(lb_row_datum(SPI_tuptable, 0, 1));
+		if (!lb_number_is_used((int32) number))
+			return lb_arg_int4((int32) number);
+		(void) lb_own_exec_latest("SELECT pg_catalog.count(pg_catalog.nextval($1)) FROM pg_catalog.generate_series(CAST(1 AS pg_catalog.int8), "
+								  "(SELECT pg_catalog.max(b.id) FROM @.lb_board AS b) OPERATOR(pg_catalog.-) (SELECT s.last_value FROM @.lb_board_id_seq AS s)) AS n",
+								  LB_ARGS(sequence));
+	}
 }
 
 

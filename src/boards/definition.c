@@ -26,6 +26,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 #include "boards/cache.h"
@@ -561,6 +562,27 @@ lb_read_defn(const char *name)
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
 	return defn;
+}
+
+bool
+lb_number_is_used(int32 id)
+{
+	Relation	rel = table_open(lb_catalog()->lb_board, AccessShareLock);
+	Oid			index = get_relname_relid("lb_board_id_key",
+										  RelationGetNamespace(rel));
+	SnapshotData dirty;
+	SysScanDesc scan;
+	ScanKeyData key;
+	bool		used;
+
+	InitDirtySnapshot(dirty);
+	ScanKeyInit(&key, Anum_lb_board_id, BTEqualStrategyNumber, F_INT4EQ,
+				Int32GetDatum(id));
+	scan = systable_beginscan(rel, index, OidIsValid(index), &dirty, 1, &key);
+	used = HeapTupleIsValid(systable_getnext(scan));
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return used;
 }
 
 bool

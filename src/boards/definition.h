@@ -284,6 +284,12 @@ extern int	lb_all_defns(LbDefinition ***defns);
  */
 extern LbDefinition *lb_read_defn(const char *name);
 
+/*
+ * Whether a row of lb_board has that number, also one that a transaction has
+ * written which has not ended.
+ */
+extern bool lb_number_is_used(int32 id);
+
 /* Whether there are other definitions on the source of a recorded one. */
 extern bool lb_has_others(const LbDefinition *defn);
 
