@@ -358,7 +358,7 @@ VPATH = $(TREE)
 endif
 include $(PGXS)
 override BITCODE_CFLAGS += -ffp-contract=off
-# Clang says what it thinks of the sources while it makes bitcode of them.
+# Clang compiles the sources, too: to bitcode.
 ifdef WERROR
 override BITCODE_CFLAGS += -Wall -Wextra -Wno-unused-parameter -Wno-unknown-warning-option -Werror
 endif

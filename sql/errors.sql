@@ -236,6 +236,7 @@ SELECT lb_rank(1, 't');
 -- In a transaction that must not write.
 BEGIN READ ONLY;
 SELECT lb_rank(1, 't');
+SELECT lb_create_board('t', 't', if_not_exists => true);
 SELECT lb_create_board('x', 't');
 ROLLBACK;
 BEGIN READ ONLY;

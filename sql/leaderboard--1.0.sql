@@ -2193,8 +2193,8 @@ COMMENT ON FUNCTION @extschema@.lb_estimate_memory_key(bigint, regtype[], regtyp
  */
 
 /*
- * The last columns are the counters, in the order of LbCounter.  New columns of the view
- * come last: views of users may be made of it.
+ * The last columns are the counters, in the order of LbCounter.  New columns
+ * of the view come last: views of users may be made of it.
  */
 CREATE FUNCTION leaderboard_internal.lb_stat_rows()
 RETURNS TABLE (
@@ -2508,8 +2508,8 @@ COMMENT ON FUNCTION leaderboard_internal.lb_shard_forget(text, bigint, text[]) I
 
 /*
  * A board of a distributed table is recorded on all servers that run its queries; the
- * coordinator calls these on the others.  The arguments are those of lb_create_board(),
- * but for the last one.
+ * coordinator calls these on the others.  The arguments are those of
+ * lb_create_board(), but for the last one.
  */
 CREATE FUNCTION leaderboard_internal.lb_record_board(
 	board text,

@@ -50,6 +50,7 @@
 #include "sql/spi.h"
 #include "util/clock.h"
 #include "util/compat.h"
+#include "util/same.h"
 #include "windows/window_admin.h"
 
 PG_FUNCTION_INFO_V1(lb_create_board);
@@ -89,14 +90,21 @@ take_number(void)
  * ----------------------------------------------------------------
  */
 
-/* The options and the expressions of a definition, for lb_board. */
+/*
+ * The options and the expressions of a definition, for lb_board.  What could
+ * not be parsed is null.
+ */
 #define NRECORDED (LB_NOPTIONS + 1)
 
 static void
 recorded_values(const LbDefinition *defn, LbArg *args)
 {
 	for (int i = 0; i < LB_NOPTIONS; i++)
-		args[i] = lb_arg_text(lb_board_options[i].text(defn));
+	{
+		const char *recorded = lb_board_options[i].text(defn);
+
+		args[i] = lb_arg_text(lb_same_string(recorded, "") ? NULL : recorded);
+	}
 	args[LB_NOPTIONS] = lb_names_of_expressions(defn);
 }
 
@@ -364,7 +372,6 @@ lb_create_board(PG_FUNCTION_ARGS)
 
 	(void) lb_require_catalog();
 	PreventCommandDuringRecovery("lb_create_board()");
-	PreventCommandIfReadOnly("lb_create_board()");
 	require_argument(fcinfo, IF_NOT_EXISTS_ARG, "if_not_exists");
 	if_not_exists = PG_GETARG_BOOL(IF_NOT_EXISTS_ARG);
 	if (if_not_exists && !PG_ARGISNULL(0))
@@ -378,6 +385,7 @@ lb_create_board(PG_FUNCTION_ARGS)
 		}
 	}
 	lb_take_definition(fcinfo, &defn, false);
+	PreventCommandIfReadOnly("lb_create_board()");
 	lb_make_board(&defn, if_not_exists);
 	PG_RETURN_VOID();
 }
@@ -760,12 +768,9 @@ lb_follow_rename(const LbDefinition *old)
 	for (int i = 0; i < LB_NOPTIONS; i++)
 	{
 		const LbBoardOption *option = &lb_board_options[i];
-		const char *text = option->text(&defn);
 
 		if (!option->of_columns)
 			continue;
-		if (text !=NULL && text[0] == '\0')
-			args[i] = lb_arg_text(NULL);
 		appendStringInfo(&columns, "%s, ", option->name);
 		appendStringInfo(&values, "COALESCE($%d, %s), ", i + 1, option->name);
 	}

@@ -189,19 +189,21 @@ void
 lb_set_options(LbDefinition *defn, char *const *texts,
 			   const char *(*default_member) (const LbDefinition *family))
 {
-	LbDefinition family = {.source = defn->source};
-
 	defn->counts = lb_keeps_counts(texts[LB_OPTION_KEEPS]);
 	take_method(defn, texts[LB_OPTION_METHOD]);
 	if (texts[LB_OPTION_OFFLINE] != NULL)
 		defn->offline = lb_offline_from_text(texts[LB_OPTION_OFFLINE]);
 	lb_add_rank_by(defn, texts[LB_OPTION_RANK_BY]);
-	if (texts[LB_OPTION_BOARD_COLUMN] != NULL)
-		lb_add_board_column(&family, texts[LB_OPTION_BOARD_COLUMN]);
 	if (texts[LB_OPTION_MEMBER] != NULL)
 		lb_add_member(defn, texts[LB_OPTION_MEMBER]);
 	else if (!defn->counts)
+	{
+		LbDefinition family = {.source = defn->source};
+
+		if (texts[LB_OPTION_BOARD_COLUMN] != NULL)
+			lb_add_board_column(&family, texts[LB_OPTION_BOARD_COLUMN]);
 		lb_add_member(defn, quote_identifier(default_member(&family)));
+	}
 	if (texts[LB_OPTION_BOARD_COLUMN] != NULL)
 		lb_add_board_column(defn, texts[LB_OPTION_BOARD_COLUMN]);
 	if (texts[LB_OPTION_RANKED_IF] != NULL)
@@ -240,6 +242,7 @@ lb_read_options(LbDefinition *defn, char *const *texts)
 		defn->offline = find_policy(texts[LB_OPTION_OFFLINE]);
 }
 
+/* What is recorded of n columns, in their canonical spelling. */
 static const char *
 list_text(const LbColumn *columns, int n,
 		  char *(*format) (const LbColumn *columns, int n))

@@ -27,6 +27,7 @@
 #include "citus/command.h"
 #include "leaderboards/window_name.h"
 #include "sql/spi.h"
+#include "util/same.h"
 
 PG_FUNCTION_INFO_V1(lb_record_board);
 PG_FUNCTION_INFO_V1(lb_unrecord_board);
@@ -54,12 +55,9 @@ same_options(const LbDefinition *a, const LbDefinition *b, bool of_index)
 	for (int i = 0; i < LB_NOPTIONS; i++)
 	{
 		const LbBoardOption *option = &lb_board_options[i];
-		const char *text_a = option->text(a);
-		const char *text_b = option->text(b);
 
 		if (option->of_index == of_index &&
-			(text_a == NULL || text_b == NULL ? text_a != text_b :
-			 strcmp(text_a, text_b) != 0))
+			!lb_same_string(option->text(a), option->text(b)))
 			return false;
 	}
 	return true;

@@ -20,6 +20,7 @@
 #include "leaderboards/leaderboard.h"
 #include "sql/spi.h"
 #include "submit/limit.h"
+#include "util/same.h"
 
 PG_FUNCTION_INFO_V1(lb_set_limit);
 PG_FUNCTION_INFO_V1(lb_drop_limit);
@@ -161,12 +162,6 @@ raise_changed(const char *name)
 			 errhint("The transaction might succeed if retried.")));
 }
 
-static bool
-is_same(const char *a, const char *b)
-{
-	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
-}
-
 /*
  * Before a limit of a leaderboard gets the name of one that is for a board, or
  * for none: check that the caller may change that one, and lock the settings
@@ -197,7 +192,7 @@ changed_board(const char *name, const char *old, bool distributed)
 {
 	const char *now = lb_limit_board(name);
 
-	if (is_same(now, old))
+	if (lb_same_string(now, old))
 		return old;
 	if (distributed || (now != NULL && is_distributed(limited_leaderboard(now))))
 		raise_changed(name);
@@ -294,7 +289,7 @@ lb_drop_limit(PG_FUNCTION_ARGS)
 	if (is_distributed(leaderboard))
 	{
 		(void) lb_require_distributed();
-		if (!is_same(lb_limit_board(name), board))
+		if (!lb_same_string(lb_limit_board(name), board))
 			raise_changed(name);
 	}
 	SPI_connect();

@@ -76,6 +76,7 @@
 #include "reads/json.h"
 #include "sql/spi.h"
 #include "util/subxact.h"
+#include "util/same.h"
 #include "util/wait_event.h"
 #include "watch/notify.h"
 #include "watch/watch.h"
@@ -152,16 +153,10 @@ places_of_arrays(LbPlaces *state, const Datum *arrays)
 }
 
 static bool
-same_text(const char *a, const char *b)
-{
-	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
-}
-
-static bool
 same_place(const LbRow *a, const LbRow *b)
 {
-	return a->rank == b->rank && same_text(a->member, b->member) &&
-		same_text(a->score, b->score);
+	return a->rank == b->rank && lb_same_string(a->member, b->member) &&
+		lb_same_string(a->score, b->score);
 }
 
 static bool

@@ -596,8 +596,9 @@ compare_by(const Table *table, const Table *by, int n)
 }
 
 /*
- * Compare every function, or every twin, on one board.  A twin differs by the types
- * that it takes and returns: a few members will do if the function serves the board.
+ * Compare every function, or every twin, on one board.  A twin differs by the
+ * types that it takes and returns: a few members will do if the function
+ * serves the board.
  */
 static void
 compare_board(const Look *look)
