@@ -111,16 +111,21 @@ own_text(const void *arg)
 	const LbCatalog *cat = require_installed();
 	const char *schema = quote_identifier(get_namespace_name(cat->schema));
 	StringInfoData buf;
+	bool		named = false;
 
 	initStringInfo(&buf);
 	for (const char *p = text; *p != '\0'; p++)
 	{
 		if (p[0] == '@' && p[1] == '.')
+		{
 			appendStringInfoString(&buf, schema);
+			named = true;
+		}
 		else
 			appendStringInfoChar(&buf, *p);
 	}
-	lb_pause("text");
+	if (named)
+		lb_pause("text");
 	return buf.data;
 }
 
