@@ -555,29 +555,24 @@ report_server(const char *board, const char *problem, void *arg)
 
 /*
  * Compare.  The index may not go back to the snapshot.  A lock that keeps
- * writers out mends that on a primary; on a standby the next snapshots are
- * newer.
+ * writers out mends that on a primary, as soon as a build has ended or an xid
+ * was completed (lb_want_xid); on a standby the next snapshots are newer.
  */
-#define STANDBY_TRIES 100
+#define COMPARE_TRIES 100
 static void
 compare_now(Verify *v, const LbTarget *only)
 {
-	int			tries = 0;
+	LOCKMODE	lockmode = RecoveryInProgress() ? AccessShareLock : ShareLock;
 
 	compare(v, only, AccessShareLock);
-	while (v->too_old && RecoveryInProgress() && tries++ < STANDBY_TRIES)
+	for (int tries = 0; v->too_old && tries < COMPARE_TRIES; tries++)
 	{
-		pg_usleep(10000L);
+		if (tries > 0 || lockmode == AccessShareLock)
+			pg_usleep(10000L);
 		CHECK_FOR_INTERRUPTS();
 		v->reports = NIL;
 		v->too_old = false;
-		compare(v, only, AccessShareLock);
-	}
-	if (v->too_old && !RecoveryInProgress())
-	{
-		v->reports = NIL;
-		v->too_old = false;
-		compare(v, only, ShareLock);
+		compare(v, only, lockmode);
 	}
 }
 

@@ -17,7 +17,11 @@
 #include "util/clock.h"
 #include "util/wait_event.h"
 
-/* Whether the wait for an attempt has ended, and how. */
+/*
+ * Whether the wait for an attempt has ended, and how.  A build ends a moment
+ * after its board is ready: until then, while an old transaction is open,
+ * snapshots may be too old for the index.
+ */
 static bool
 has_ended(LbSharedBoard *shared, uint64 generation, bool rebuild,
 		  uint32 attempt, LbWait *result)
@@ -29,7 +33,7 @@ has_ended(LbSharedBoard *shared, uint64 generation, bool rebuild,
 	bool		ready = lb_is_ready(shared);
 
 	if (shared->generation == generation && ready &&
-		(!rebuild || (ended && !failed)))
+		(rebuild ? ended && !failed : ended || !lb_build_is_running(shared)))
 	{
 		*result = LB_WAIT_READY;
 		return true;
@@ -60,7 +64,9 @@ lb_wait_build(LbSharedBoard *shared, uint64 generation, bool rebuild,
 			left = timeout_ms - (long) ((lb_clock() - start) / 1000);
 			if (left <= 0)
 			{
-				result = LB_WAIT_TIMEOUT;
+				/* A rebuild may have begun. */
+				result = !rebuild && lb_is_ready(shared) ?
+					LB_WAIT_READY : LB_WAIT_TIMEOUT;
 				break;
 			}
 		}

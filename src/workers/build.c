@@ -639,7 +639,10 @@ build_claimed(LbBuild *build)
 		if (result != LB_BUILD_DONE)
 			fail_build(build, result);
 		else if (!TransactionStartedDuringRecovery())
+		{
+			lb_pause("ready");
 			(void) GetTopTransactionId();
+		}
 		lb_yield_for(NULL, 0);
 	}
 	UnregisterSnapshot(before);
@@ -808,6 +811,7 @@ lb_worker_main(Datum arg)
 											  BGWORKER_BYPASS_ALLOWCONN);
 	lb_pause_settings();
 	lb_worker_settings();
+	lb_worker_commits_alone();
 	pgstat_report_appname("leaderboard worker");
 
 	visit_database();

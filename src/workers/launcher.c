@@ -823,6 +823,7 @@ lb_launcher_main(Datum arg)
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
 	lb_worker_settings();
+	lb_worker_commits_alone();
 
 	/* A crash of the launcher alone does not make captured changes unknown. */
 	if (pg_atomic_read_u64(&lb_shared->first_xid) == 0)

@@ -175,3 +175,9 @@ lb_worker_settings(void)
 	SetConfigOption("transaction_timeout", "0", PGC_SUSET, PGC_S_OVERRIDE);
 #endif
 }
+
+void
+lb_worker_commits_alone(void)
+{
+	SetConfigOption("synchronous_commit", "off", PGC_SUSET, PGC_S_OVERRIDE);
+}

@@ -53,6 +53,15 @@ extern const LbWorkerKind *const *lb_worker_kinds(int *nkinds);
 extern void lb_worker_settings(void);
 
 /*
+ * For a worker whose transactions change nothing, but may complete an xid: its
+ * commits do not wait for synchronous standbys.  They would, once the worker
+ * has written WAL: the scan of a build may prune pages, and the launcher
+ * writes messages for standbys.  Then no board would be built while the
+ * standbys are down.
+ */
+extern void lb_worker_commits_alone(void);
+
+/*
  * In a worker, or a build's parallel one: yield to DROP DATABASE and CREATE
  * DATABASE ... TEMPLATE, which hold a lock on the database and wait a few
  * seconds until its connections are gone.  Raises 55006 if there is such a
