@@ -25,6 +25,7 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "storage/buffile.h"
+#include "storage/condition_variable.h"
 #include "storage/sharedfileset.h"
 #include "storage/spin.h"
 #include "utils/memutils.h"
@@ -35,6 +36,7 @@
 #include "boards/resolve.h"
 #include "util/compat.h"
 #include "util/pause.h"
+#include "util/wait_event.h"
 #include "workers/table_scan_internal.h"
 #include "workers/worker.h"
 
@@ -58,6 +60,8 @@ typedef struct Job
 	slock_t		mutex;
 	int64		off_board;
 	pg_atomic_uint32 no_key;	/* LbScan.stop */
+	pg_atomic_uint32 nbegun;	/* workers that have connected; it changes: */
+	ConditionVariable changed;
 
 	int			ntables;
 	Oid			tables[FLEXIBLE_ARRAY_MEMBER];
@@ -144,6 +148,8 @@ lb_scan_worker_main(dsm_segment *seg, shm_toc *toc)
 	Output		output;
 	char		name[32];
 
+	pg_atomic_fetch_add_u32(&job->nbegun, 1);
+	ConditionVariableBroadcast(&job->changed);
 	SharedFileSetAttach(&job->files, seg);
 	lb_pause("launched");
 	defn = lb_defn_of(job->source, job->catalog, job->id);
@@ -237,6 +243,38 @@ estimate(ParallelContext *pcxt, LbScan *s, const Oid *tables, int ntables)
 	shm_toc_estimate_keys(&pcxt->estimator, 1 + ntables);
 }
 
+static bool
+any_runs(const ParallelContext *pcxt)
+{
+	pid_t		pid;
+
+	for (int i = 0; i < pcxt->nworkers_launched; i++)
+	{
+		if (GetBackgroundWorkerPid(pcxt->worker[i].bgwhandle, &pid) != BGWH_STOPPED)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Wait until the workers have connected, or have ended.  One that connects
+ * waits for the lock of DROP DATABASE, which waits for this process to yield.
+ * Once it is connected it yields by itself.
+ */
+static void
+wait_for_begin(LbScan *s, Job *job, const ParallelContext *pcxt)
+{
+	ConditionVariablePrepareToSleep(&job->changed);
+	while (pg_atomic_read_u32(&job->nbegun) < (uint32) pcxt->nworkers_launched &&
+		   any_runs(pcxt))
+	{
+		(void) ConditionVariableTimedSleep(&job->changed, 100,
+										   lb_wait_event(LB_WAIT_EVENT_BUILD));
+		s->poll();
+	}
+	ConditionVariableCancelSleep();
+}
+
 void
 lb_scan_parallel(LbScan *s, LbDefinition *defn, const Oid *tables, int ntables,
 				 int nworkers)
@@ -263,12 +301,15 @@ lb_scan_parallel(LbScan *s, LbDefinition *defn, const Oid *tables, int ntables,
 	SpinLockInit(&job->mutex);
 	job->off_board = 0;
 	pg_atomic_init_u32(&job->no_key, 0);
+	pg_atomic_init_u32(&job->nbegun, 0);
+	ConditionVariableInit(&job->changed);
 	job->ntables = ntables;
 	memcpy(job->tables, tables, ntables * sizeof(Oid));
 	shm_toc_insert(pcxt->toc, KEY_JOB, job);
 	share_scans(pcxt, s, job);
 
 	/* Without a segment there are no workers, and this process does all. */
+	lb_pause("workers");
 	if (pcxt->seg != NULL)
 		LaunchParallelWorkers(pcxt);
 	launched = pcxt->nworkers_launched;
@@ -277,6 +318,7 @@ lb_scan_parallel(LbScan *s, LbDefinition *defn, const Oid *tables, int ntables,
 							  s->sort);
 	scan_tables(s, defn, job, pcxt->toc);
 	s->tally = NULL;
+	wait_for_begin(s, job, pcxt);
 	WaitForParallelWorkersToFinish(pcxt);
 	s->values->off_board = job->off_board;
 	s->no_key = pg_atomic_read_u32(&job->no_key) != 0;

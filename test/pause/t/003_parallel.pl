@@ -1,5 +1,6 @@
 # Parallel workers of a build stop before they scan, and one of them is terminated, or the
-# build's own worker.  The build is tried again, and nothing is left of the first.
+# build's own worker.  The build is tried again, and nothing is left of the first.  And the
+# database is dropped before they connect.
 
 use strict;
 use warnings;
@@ -96,6 +97,45 @@ for my $how (
 	verified($what, $node);
 }
 $holder->quit;
+
+# The parallel workers wait for DROP DATABASE, and it for the build, which yields after it
+# has scanned the few rows.  The command waits for five seconds: on a machine that is too
+# busy for that, another one.
+my $dropped = '';
+
+$node->safe_psql('postgres', q{
+	SELECT lb_drop_board('seen');
+	DELETE FROM seen WHERE score > 10;
+	VACUUM FULL seen;
+	SELECT lb_create_board('seen', 'seen', keeps => 'counts')});
+boards_ready($node, 'postgres') or die 'the board is not ready';
+
+for my $try (1 .. 5)
+{
+	last if $dropped eq 'dropped';
+	$node->safe_psql('postgres', "DROP DATABASE IF EXISTS gone$_") for 1 .. $try;
+	$node->safe_psql('postgres', "CREATE DATABASE gone$try TEMPLATE postgres");
+	$node->safe_psql('postgres', "ALTER DATABASE gone$try SET leaderboard.pause_at = 'workers'");
+	my $inside = $node->background_psql("gone$try", on_error_stop => 0, timeout => 60);
+	my $log = -s $node->logfile;
+
+	$inside->query('SELECT pg_advisory_lock(20260411)');
+	# A read requests the build.
+	$inside->query(q{SET leaderboard.not_ready = 'query'; SELECT lb_count('seen')});
+	$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'leaderboard worker' AND wait_event = 'advisory'})
+	  or die 'no build';
+	my $drop = IPC::Run::start([ 'psql', '-X', '-q', '-c', "DROP DATABASE gone$try", '-c', q{\\echo dropped}, '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres') ],
+		'<', \undef, '>', \$dropped, '2>', \my $error);
+	$node->poll_query_until('postgres', qq{
+		SELECT EXISTS (SELECT FROM pg_locks WHERE classid = 'pg_database'::regclass AND mode = 'AccessExclusiveLock' AND granted)
+			OR NOT EXISTS (SELECT FROM pg_stat_activity WHERE query LIKE 'DROP DATABASE gone$try')})
+	  or die 'no DROP';
+	$inside->quit;
+	$drop->finish;
+	chomp $dropped;
+	$node->poll_query_until('postgres', $idle) or die 'a worker does not end';
+}
+is($dropped, 'dropped', 'the build yields to DROP DATABASE while its parallel workers connect');
 
 $node->stop;
 unlike(slurp_file($node->logfile), qr/PANIC|TRAP:|terminated by signal|did not hold|leak/, 'nothing bad in the log');
