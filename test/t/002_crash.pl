@@ -26,23 +26,10 @@ sub writing
 	return;
 }
 
-sub back_again
-{
-	my ($before) = @_;
-
-	$node->poll_query_until('postgres',
-		"SELECT pg_postmaster_start_time() IS NOT NULL AND
-			(SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer') <> $before")
-	  or die 'the server does not come back';
-	return;
-}
-
 for my $victim ('a writer', 'the launcher', 'a reader')
 {
 	my $writers = start_writers($node, 'postgres', 3000, 60);
 	writing();
-	my $checkpointer = $node->safe_psql('postgres',
-		"SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'");
 	my $pid;
 	my $reader;
 
@@ -63,7 +50,7 @@ for my $victim ('a writer', 'the launcher', 'a reader')
 	}
 	kill 'KILL', $pid;
 	stop_writers($writers, 1);
-	back_again($checkpointer);
+	runs_without($node, $pid) or die 'the server does not come back';
 	$reader->{run}->kill_kill if defined $reader;
 	ready($node, 'postgres', "kill -9 of $victim");
 	is($node->safe_psql('postgres', q{SELECT lb_count('u'), count(*) FROM u}),

@@ -44,6 +44,6 @@ SKIP:
 	skip 'there is no gdb', 1 if !grep { -x "$_/gdb" } split /:/, $ENV{PATH};
 	like($report, qr{Stack, \S+/core\S*:.*#\d+ .*DoCopy}s, 'the stack');
 }
-$node->poll_query_until('postgres', 'SELECT true') or die 'the server does not come back';
+poll_restarting($node, 'postgres', 'SELECT true') or die 'the server does not come back';
 $node->stop;
 done_testing();

@@ -162,12 +162,11 @@ for my $signal ('TERM', 'KILL')
 		my ($stop, $begin, $before, $after) = @$_;
 		my $what = "$signal at $stop";
 
-		$node->safe_psql('postgres', "INSERT INTO stop VALUES ('$stop')") if $stop !~ /^player/;
+		$node->safe_psql('postgres', "INSERT INTO stop VALUES ('$stop')");
 		$begin->();
-		$node->safe_psql('postgres', "INSERT INTO stop VALUES ('$stop')") if $stop =~ /^player/;
 		my $pid = stopped($what);
 		kill $signal, $pid;
-		ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid"), "$what: it is gone");
+		ok(runs_without($node, $pid), "$what: it is gone");
 		wait_ready($node, 'postgres');
 		$before->($what);
 		$node->safe_psql('postgres', 'DELETE FROM stop');

@@ -147,9 +147,7 @@ sub crash
 	}
 	else
 	{
-		poll_restarting($node, 'postgres', "SELECT pg_postmaster_start_time() IS NOT NULL
-			AND NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $pid)")
-		  or die 'the server does not come back';
+		runs_without($node, $pid) or die 'the server does not come back';
 	}
 	return;
 }

@@ -12,7 +12,7 @@ use Test::More;
 
 our @EXPORT = qw(
   init_node lb_node fill right ready wait_ready state fails_with start_writers
-  stop_writers launcher_pid build_module poll_restarting
+  stop_writers launcher_pid build_module poll_restarting runs_without
 );
 
 # poll_query_until() of a server that may be restarting.  That function writes the query
@@ -31,6 +31,14 @@ sub poll_restarting
 	}
 	diag("no answer but $output to $query");
 	return 0;
+}
+
+# Waits until a process is gone.  After a crash that is when the server has come back.
+sub runs_without
+{
+	my ($node, $pid) = @_;
+
+	return poll_restarting($node, 'postgres', "SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $pid)");
 }
 
 # Makes a node's data directory: a copy of the one that run-tests.sh has made for all.
