@@ -95,12 +95,19 @@ attach_board(const char *name, LbSharedBoard **shared, bool *locked)
 	}
 }
 
+/* Whether that is why there is no build. */
+static bool
+is_locked(const char *reason)
+{
+	return strcmp(reason, LB_TABLE_LOCKED) == 0 ||
+		strcmp(reason, LB_PARTITION_LOCKED) == 0;
+}
+
 static void
 rebuild_error(const char *name, const char *reason)
 {
 	ereport(ERROR,
-			(errcode(strcmp(reason, LB_TABLE_LOCKED) == 0 ?
-					 ERRCODE_LOCK_NOT_AVAILABLE :
+			(errcode(is_locked(reason) ? ERRCODE_LOCK_NOT_AVAILABLE :
 					 ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("could not build board \"%s\"", name),
 			 reason[0] != '\0' ? errdetail("Reason: %s.", reason) : 0,
@@ -244,18 +251,31 @@ lock_others(List *names)
 }
 
 /*
- * Wait until no other transaction holds a lock of the table that keeps a build
- * from reading it.  Returns false if this transaction holds one.
+ * Wait until no other transaction holds a lock of the table, or of one of its
+ * partitions, that keeps a build from reading it.  Returns false if this
+ * transaction holds one.
  */
 static bool
 wait_for_table(Oid source)
 {
 	Relation	rel = try_relation_open(source, AccessShareLock);
-	bool		own;
+	List	   *tables;
+	ListCell   *lc;
+	bool		own = false;
 
 	if (rel == NULL)
 		return true;
-	own = CheckRelationLockedByMe(rel, AccessExclusiveLock, false);
+	tables = rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE ?
+		find_all_inheritors(source, AccessShareLock, NULL) :
+		list_make1_oid(source);
+	foreach(lc, tables)
+	{
+		Relation	table = relation_open(lfirst_oid(lc), NoLock);
+
+		own |= CheckRelationLockedByMe(table, AccessExclusiveLock, false);
+		relation_close(table, lfirst_oid(lc) == source ? NoLock : AccessShareLock);
+	}
+	list_free(tables);
 	relation_close(rel, AccessShareLock);
 	return !own;
 }
@@ -313,8 +333,8 @@ rebuild(const char *name)
 		 * not wait for a lock of the table; we may.
 		 */
 		if (shared->generation == defn->generation &&
-			(strcmp(reason, LB_TABLE_LOCKED) != 0 ||
-			 !wait_for_table(defn->source) || !lb_try_again(&tries)))
+			(!is_locked(reason) || !wait_for_table(defn->source) ||
+			 !lb_try_again(&tries)))
 			break;
 	}
 	if (pg_atomic_read_u32(&lb_shared->launcher_pid) == 0)

@@ -295,7 +295,7 @@ resolve_source(LbBuild *build, Oid source, bool has_expressions)
 	while (!lb_resolve_parts(defn, false))
 	{
 		if (!lb_try_again(&tries))
-			return give_up(build, "a partition is locked", true);
+			return give_up(build, LB_PARTITION_LOCKED, true);
 	}
 	lb_pause("resolved");
 	if (lb_is_unlogged(defn) && RecoveryInProgress())

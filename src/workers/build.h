@@ -10,8 +10,9 @@
 
 #include "fmgr.h"
 
-/* The reason of a board whose build could not lock the table. */
+/* The reasons of a board whose build could not lock the tables. */
 #define LB_TABLE_LOCKED "the table is locked"
+#define LB_PARTITION_LOCKED "a partition is locked"
 
 /*
  * Sleep for 10 ms before the caller tries again for a lock that it must not
