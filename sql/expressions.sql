@@ -532,6 +532,8 @@ SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => 'points DESC', ranked
 SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => 'points DESC', ranked_if => 'played + 1');
 SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => 'points DESC', ranked_if => '');
 SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => 'points DESC', ranked_if => 'played > 3 OR');
+SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => 'points DESC', ranked_if => 'banned) OR (true');
+SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => 'points DESC', ranked_if => 'banned /* :) */') IS NOT NULL, lb_drop_board('x');
 SELECT lb_create_board('x', 'ey.ratings', '(id + 1)', rank_by => 'points DESC');
 SELECT lb_create_board('*', 'ey.ratings', 'id', rank_by => 'points DESC', board_column => 'lower(name)');
 SELECT lb_create_board('x', 'ey.ratings', 'id', rank_by => 'points DESC', board_column => 'lower(name) DESC');

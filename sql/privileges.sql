@@ -14,7 +14,7 @@ GRANT CREATE ON SCHEMA public TO regress_lb_owner;
 CREATE FUNCTION lbt.creators() RETURNS TABLE (function text, state text, message text) LANGUAGE sql AS $$
 	SELECT s, e.state, e.message FROM unnest(ARRAY[
 		'lb_create_board(''x'', ''pg_class'')', 'lb_create_tables()', 'lb_open_window(''x'', ''daily'')',
-		'lb_set_limit(''x'', ''global'')', 'lb_watch(''x'')', 'lb_watch_member(1, ''x'')']) s,
+		'lb_set_limit(''x'', ''global'', 1)', 'lb_watch(''x'')', 'lb_watch_member(1, ''x'')']) s,
 		lbt.error('SELECT ' || s) e
 $$;
 SELECT p.proname FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'

@@ -107,6 +107,26 @@ selects_only(const SelectStmt *select)
 		select->withClause == NULL && select->op == SETOP_NONE;
 }
 
+/*
+ * We may have added the parentheses.  Raise a syntax error for what is no
+ * expression without them: "a) OR (b".
+ */
+static void
+check_inside(const char *sql)
+{
+	const char *text = sql + strlen(PREFIX);
+	const char *end = lb_parentheses_end(text);
+	char	   *inside;
+
+	if (end != NULL && *end == '\0')
+		return;
+	inside = pstrdup(sql);
+	inside[text -sql] = ' ';
+	inside[strlen(sql) - 1] = ' ';
+	(void) raw_parser(inside, RAW_PARSE_DEFAULT);
+	pfree(inside);
+}
+
 static Node *
 parse(const char *sql)
 {
@@ -119,6 +139,7 @@ parse(const char *sql)
 				(errcode(ERRCODE_SYNTAX_ERROR),
 				 errmsg("\"%s\" is not an expression", sql + strlen(PREFIX)),
 				 errhint("Write each expression in parentheses of its own.")));
+	check_inside(sql);
 	return linitial_node(ResTarget, select->targetList)->val;
 }
 

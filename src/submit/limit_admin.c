@@ -102,6 +102,7 @@ check_limit(FunctionCallInfo fcinfo)
 		{ARG_MAX_SUBMITS, "max_submits"}
 	};
 	char	   *action = text_to_cstring(PG_GETARG_TEXT_PP(ARG_ACTION));
+	bool		any = !PG_ARGISNULL(ARG_MIN_SCORE) || !PG_ARGISNULL(ARG_MAX_SCORE);
 
 	if (strcmp(action, "reject") != 0 && strcmp(action, "flag") != 0)
 		ereport(ERROR,
@@ -110,10 +111,23 @@ check_limit(FunctionCallInfo fcinfo)
 				 errhint("The actions are \"reject\" and \"flag\".")));
 	for (int i = 0; i < (int) lengthof(sizes); i++)
 	{
-		if (!PG_ARGISNULL(sizes[i].arg))
-			lb_require_at_least(sizes[i].name, PG_GETARG_INT64(sizes[i].arg),
-								0, NULL);
+		if (PG_ARGISNULL(sizes[i].arg))
+			continue;
+		any = true;
+		lb_require_at_least(sizes[i].name, PG_GETARG_INT64(sizes[i].arg), 0,
+							NULL);
 	}
+	if (!any)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the limit limits nothing"),
+				 errhint("Give it at least one of \"max_amount\", \"max_period_amount\", \"min_score\", \"max_score\" and \"max_submits\"; lb_drop_limit() removes a limit.")));
+	if (!PG_ARGISNULL(ARG_MIN_SCORE) && !PG_ARGISNULL(ARG_MAX_SCORE) &&
+		PG_GETARG_INT64(ARG_MIN_SCORE) > PG_GETARG_INT64(ARG_MAX_SCORE))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("\"min_score\" is above \"max_score\""),
+				 errdetail("No score would be within the limit.")));
 	if (!PG_ARGISNULL(ARG_PERIOD))
 	{
 		Interval   *period = PG_GETARG_INTERVAL_P(ARG_PERIOD);

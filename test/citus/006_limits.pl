@@ -168,7 +168,7 @@ is($node->safe_psql('postgres', $counted), '0', 'lb_drop_limit()');
 change(q{lb_set_limit('tries', 'global', max_submits => 1)});
 is(submits(1, 1), 't "tries"', 'counted from the beginning');
 is($_->safe_psql('postgres', $limits), $node->safe_psql('postgres', $limits), 'the same limits on all nodes') for @workers;
-for my $call (q{lb_drop_limit('tries')}, q{lb_set_limit('other', 'global')})
+for my $call (q{lb_drop_limit('tries')}, q{lb_set_limit('other', 'global', 5)})
 {
 	fails_with($node, 'postgres', "BEGIN; SELECT $call", '25001', qr/cannot be changed in a transaction block/, "in a transaction: $call");
 }

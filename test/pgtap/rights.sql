@@ -63,7 +63,7 @@ SELECT ok(bool_and(applied), 'has not used the match up') FROM lb_submit(7, 500,
 /* One owner's limit is not another's to change. */
 SELECT lb_set_limit('lbt_cap', 'global', max_amount => 1000);
 ALTER TABLE player_score_windows OWNER TO lbt_mallory;
-SELECT is(pg_temp.state_as('lbt_mallory', $$SELECT lb_set_limit('lbt_cap', 'daily')$$), '42501', 'another''s limit');
+SELECT is(pg_temp.state_as('lbt_mallory', $$SELECT lb_set_limit('lbt_cap', 'daily', 5)$$), '42501', 'another''s limit');
 SELECT is(board, 'global', 'it stays') FROM lb_limit WHERE name = 'lbt_cap';
 SELECT lb_rebuild() \g /dev/null
 SELECT is_empty('SELECT * FROM lb_verify()', 'index and table agree');

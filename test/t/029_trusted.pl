@@ -137,7 +137,7 @@ my $all = q{
 	SELECT lb_create_board('counted', 'player_scores', keeps => 'counts'), lb_create_board('ids', 'player_scores', 'player_id', keeps => 'counts');
 	SELECT lb_count('counted'), lb_rank_of_score(3, 'counted'), lb_rank(1, 'ids') FROM lb_histogram(2, 'counted'), lb_around(1, 'ids');
 	SELECT lb_set_offline('other', 'error'), lb_drop_board('other'), lb_drop_board('fam'), lb_drop_board('counted'), lb_drop_board('ids');
-	SELECT lb_set_limit('x', 'global'); SELECT lb_drop_limit('x');
+	SELECT lb_set_limit('x', 'global', 5); SELECT lb_drop_limit('x');
 	SELECT lb_set_entry('hourly', 3) FROM (SELECT lb_open_window('hourly')) o;
 	SELECT lb_join(1, 'hourly'); SELECT * FROM lb_submit(1, 1); SELECT * FROM lb_entry_status(1, 'hourly');
 	SELECT lb_leave(1, 'hourly'); SELECT lb_drop_entry('hourly'); SELECT lb_close_window('hourly')};
