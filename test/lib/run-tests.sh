@@ -408,10 +408,11 @@ compile_for()
 		s/^#define HAVE_TYPEOF_UNQUAL 1//' "$config"
 	rm -rf build-try
 	as_server mkdir build-try
-	# Headers of 15 have what later versions warn of.
+	# Headers of 15 have what later versions warn of, and are no C23, which is the default
+	# of later compilers.
 	# shellcheck disable=SC2046 # names without blanks
 	as_server make -s -k -C build-try -f ../tree/Makefile -j"$jobs" WERROR=1 \
-		PG_CONFIG="$(find_postgres)" with_llvm=no COPT="-fsyntax-only -Wno-shadow=compatible-local" \
+		PG_CONFIG="$(find_postgres)" with_llvm=no COPT="-std=gnu17 -fsyntax-only -Wno-shadow=compatible-local" \
 		includedir_server="$(dirname "$config")" $(objects)
 }
 
