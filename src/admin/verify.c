@@ -45,6 +45,7 @@
 #include "feed/redo.h"
 #include "reads/access_lock.h"
 #include "reads/text.h"
+#include "util/clock.h"
 #include "util/compat.h"
 #include "util/pause.h"
 #include "workers/table_scan.h"
@@ -559,14 +560,19 @@ report_server(const char *board, const char *problem, void *arg)
  * was completed (lb_want_xid); on a standby the next snapshots are newer.
  */
 #define COMPARE_TRIES 100
+#define COMPARE_LOCKED 2000000	/* microseconds, but two tries at least */
 static void
 compare_now(Verify *v, const LbTarget *only)
 {
 	LOCKMODE	lockmode = RecoveryInProgress() ? AccessShareLock : ShareLock;
+	int64		until;
 
 	compare(v, only, AccessShareLock);
+	until = lb_clock() + COMPARE_LOCKED;
 	for (int tries = 0; v->too_old && tries < COMPARE_TRIES; tries++)
 	{
+		if (lockmode == ShareLock && tries > 1 && lb_clock() > until)
+			break;
 		if (tries > 0 || lockmode == AccessShareLock)
 			pg_usleep(10000L);
 		CHECK_FOR_INTERRUPTS();

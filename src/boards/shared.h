@@ -242,6 +242,7 @@ typedef struct LbSharedBoard
 	uint32		attempts;		/* builds that ended, either way */
 	uint32		failures;		/* since the last one that succeeded */
 	TimestampTz build_start;	/* of the last one */
+	int64		failure_took;	/* its microseconds, if it has failed */
 	double		build_seconds;	/* of the last one that succeeded */
 	char		reason[LB_MAX_REASON];	/* why it is not ready */
 	bool		passing;		/* a build may succeed later by itself */

@@ -63,7 +63,7 @@
  * What these functions change beside the pair:
  *
  *	builder				the pid of the worker, while a build is RUNNING*
- *	attempts, failures, build_start
+ *	attempts, failures, build_start, failure_took
  *						of the last attempts; lb_refuse_build() counts as one
  *	build_seconds		of the last build that lb_set_ready() ended
  *	reason				why the board is not ready, or why the last rebuild has
@@ -147,6 +147,7 @@ lb_state_reset(LbSharedBoard *shared)
 	shared->attempts = 0;
 	shared->failures = 0;
 	shared->build_start = 0;
+	shared->failure_took = 0;
 	shared->build_seconds = 0;
 	change_reason(shared, "", false);
 	shared->passing = false;
@@ -322,6 +323,8 @@ void
 lb_end_build(LbSharedBoard *shared, uint64 generation, bool installed,
 			 bool again)
 {
+	TimestampTz now = GetCurrentTimestamp();
+
 	SpinLockAcquire(&shared->mutex);
 	if (shared->generation == generation)
 	{
@@ -332,6 +335,8 @@ lb_end_build(LbSharedBoard *shared, uint64 generation, bool installed,
 					 LB_REQUESTED : LB_IDLE);
 		shared->attempts++;
 		shared->failures = installed ? 0 : shared->failures + 1;
+		shared->failure_took = installed ? 0 :
+			Max(now - shared->build_start, 0);
 	}
 	SpinLockRelease(&shared->mutex);
 	pg_atomic_fetch_add_u32(&lb_shared->builds_ended, 1);
@@ -488,6 +493,7 @@ lb_take_order(LbSharedBoard *shared, LbBuildOrder *order)
 		strcmp(shared->reason, lb_memory_reason(shared)) == 0;
 	order->failures = shared->failures;
 	order->last_start = shared->build_start;
+	order->took = shared->failure_took / 1000;
 	memcpy(order->reason, shared->reason, LB_MAX_REASON);
 	SpinLockRelease(&shared->mutex);
 }

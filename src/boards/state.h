@@ -230,6 +230,7 @@ typedef struct LbBuildOrder
 	bool		alone;			/* ... while no other build takes memory */
 	uint32		failures;		/* of the last attempts, in a row */
 	TimestampTz last_start;		/* of an attempt; 0 if there was none */
+	int64		took;			/* milliseconds; 0 unless it has failed */
 	char		reason[LB_MAX_REASON];
 } LbBuildOrder;
 

@@ -32,8 +32,8 @@ has_ended(LbSharedBoard *shared, uint64 generation, bool rebuild,
 	/* After that: a build sets the state before it ends. */
 	bool		ready = lb_is_ready(shared);
 
-	if (shared->generation == generation && ready &&
-		(rebuild ? ended && !failed : ended || !lb_build_is_running(shared)))
+	if (shared->generation == generation && ready && ended &&
+		!(rebuild && failed))
 	{
 		*result = LB_WAIT_READY;
 		return true;
@@ -50,6 +50,8 @@ lb_wait_build(LbSharedBoard *shared, uint64 generation, bool rebuild,
 	uint32		attempt = lb_awaited_attempt(shared, rebuild);
 	LbWait		result;
 
+	if (!rebuild && shared->generation == generation && lb_is_ready(shared))
+		return LB_WAIT_READY;
 	lb_request_build(shared, generation, rebuild);
 	if (pg_atomic_read_u32(&lb_shared->launcher_pid) == 0)
 		return LB_WAIT_FAILED;
@@ -64,7 +66,7 @@ lb_wait_build(LbSharedBoard *shared, uint64 generation, bool rebuild,
 			left = timeout_ms - (long) ((lb_clock() - start) / 1000);
 			if (left <= 0)
 			{
-				/* A rebuild may have begun. */
+				/* The build may be about to end. */
 				result = !rebuild && lb_is_ready(shared) ?
 					LB_WAIT_READY : LB_WAIT_TIMEOUT;
 				break;

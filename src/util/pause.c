@@ -16,6 +16,7 @@
 #include "miscadmin.h"
 #include "postmaster/startup.h"
 #include "storage/lock.h"
+#include "storage/proc.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/snapmgr.h"
@@ -95,6 +96,7 @@ void
 lb_pause(const char *point)
 {
 	LOCKTAG		tag;
+	int			timeout = LockTimeout;
 
 	/* No point's name is part of another's. */
 	if (pause_at == NULL || strstr(pause_at, point) == NULL)
@@ -115,7 +117,18 @@ lb_pause(const char *point)
 		return;
 	}
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, 0, pause_key, 1);
-	(void) LockAcquire(&tag, ShareLock, false, false);
+
+	/* The timeout of a worker is not for this. */
+	LockTimeout = 0;
+	PG_TRY();
+	{
+		(void) LockAcquire(&tag, ShareLock, false, false);
+	}
+	PG_FINALLY();
+	{
+		LockTimeout = timeout;
+	}
+	PG_END_TRY();
 	LockRelease(&tag, ShareLock, false);
 }
 

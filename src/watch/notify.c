@@ -756,19 +756,13 @@ lb_watch_main(Datum arg)
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, die);
 	BackgroundWorkerUnblockSignals();
-	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid,
-											  BGWORKER_BYPASS_ALLOWCONN);
-	lb_worker_settings();
-	pgstat_report_appname("leaderboard notifier");
 
 	/*
 	 * If a table is locked, its boards wait for a later round, and the other
-	 * boards do not.  Nor does the deadlock detector ever cancel a session
-	 * that waits for us.
+	 * boards do not.
 	 */
-	SetConfigOption("lock_timeout",
-					psprintf("%d", lb_lock_timeout(LOCK_TIMEOUT)),
-					PGC_USERSET, PGC_S_OVERRIDE);
+	lb_worker_connect(database, LOCK_TIMEOUT);
+	pgstat_report_appname("leaderboard notifier");
 
 	/* A board without an index waits for the round after its build. */
 	SetConfigOption("leaderboard.not_ready", "error", PGC_USERSET,

@@ -371,14 +371,7 @@ lb_maintain_main(Datum arg)
 
 	pqsignal(SIGTERM, die);
 	BackgroundWorkerUnblockSignals();
-	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid,
-											  BGWORKER_BYPASS_ALLOWCONN);
-	lb_worker_settings();
-
-	/* The deadlock detector must not cancel a session that waits for us. */
-	SetConfigOption("lock_timeout",
-					psprintf("%d", lb_lock_timeout(LB_VISIT_LOCK_TIMEOUT)),
-					PGC_USERSET, PGC_S_OVERRIDE);
+	lb_worker_connect(database, LB_VISIT_LOCK_TIMEOUT);
 	pgstat_report_appname("leaderboard maintenance");
 	memcpy(&number, MyBgworkerEntry->bgw_extra, sizeof(int));
 	visit_database(number);

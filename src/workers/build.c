@@ -77,6 +77,9 @@
 /* How often a build begins again at once because a queue did not fit. */
 #define QUEUE_RETRIES 3
 
+/* Milliseconds that a worker waits for a lock that it cannot try for. */
+#define LOCK_TIMEOUT 1000
+
 /* The reason of a board whose worker could not even begin. */
 #define LB_WORKER_FAILED "a build worker has failed: the server's log has the cause"
 
@@ -131,32 +134,53 @@ is_of_expression(const LbBuild *build, int code)
 		category != ERRCODE_INTERNAL_ERROR;
 }
 
+/*
+ * Whether the next build may well end with the same error: not one that asks
+ * for another try, such as that of a build that yields.
+ */
+static bool
+is_lasting(int code)
+{
+	int			category;
+
+	if (code != 0)
+		return false;
+	category = ERRCODE_TO_CATEGORY(geterrcode());
+	return category != ERRCODE_OPERATOR_INTERVENTION &&
+		category != ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE &&
+		category != ERRCODE_TRANSACTION_ROLLBACK;
+}
+
 /* For errors, and for a worker that is terminated. */
 static void
 abandon_build(int code, Datum arg)
 {
 	LbBuild    *build = (LbBuild *) DatumGetPointer(arg);
-	bool		again = !is_of_expression(build, code);
+	bool		expression = is_of_expression(build, code);
+	bool		locked = code == 0 && geterrcode() == ERRCODE_LOCK_NOT_AVAILABLE;
+	bool		lasting = expression || locked || is_lasting(code);
 
 	/* An error may have left the locks held. */
 	LWLockReleaseAll();
 	lb_set_queueing(build, false);
 	lb_free_new_boards(build);
-	if (!again)
-		build_offline(build, "an expression of the board has raised an error for a row: the server's log has it",
-					  false);
-	end_build(build, again);
+	if (lasting)
+		build_offline(build, locked ? LB_TABLE_LOCKED : expression ?
+					  "an expression of the board has raised an error for a row: the server's log has it" :
+					  "the build has ended with an error: the server's log has it",
+					  !expression);
+	end_build(build, !lasting);
 }
 
 /*
- * build_offline(), and end the build.  If the reason is passing, another one
- * is wanted.  Returns NULL, for its callers to return.
+ * build_offline(), and end the build.  If the reason is passing, the launcher
+ * tries again.  Returns NULL, for its callers to return.
  */
 static LbDefinition *
 give_up(LbBuild *build, const char *reason, bool passing)
 {
 	build_offline(build, reason, passing);
-	end_build(build, passing);
+	end_build(build, false);
 	return NULL;
 }
 
@@ -807,10 +831,8 @@ lb_worker_main(Datum arg)
 	pqsignal(SIGTERM, die);
 	BackgroundWorkerUnblockSignals();
 	before_shmem_exit(worker_exit, arg);
-	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid,
-											  BGWORKER_BYPASS_ALLOWCONN);
+	lb_worker_connect(database, LOCK_TIMEOUT);
 	lb_pause_settings();
-	lb_worker_settings();
 	lb_worker_commits_alone();
 	pgstat_report_appname("leaderboard worker");
 

@@ -81,6 +81,8 @@ typedef struct Worker
 	const LbWorkerKind *kind;
 	Oid			database;
 	TimestampTz started;		/* or left, of a worker that stays */
+	int64		looked;			/* at it, by lb_clock() */
+	bool		in_the_way;		/* of a command, at that time */
 } Worker;
 
 /* Workers that build. */
@@ -108,8 +110,6 @@ typedef struct Rounds
 	int64		offset;			/* for lb_clock_was_set() */
 	bool		waiting;		/* no worker was to be had */
 	List	   *turns;			/* see turn.h */
-	int64		looked;			/* at the visit, by lb_clock() */
-	bool		in_the_way;		/* of a command, at that time */
 	Worker		stuck[MAX_STUCK];	/* workers that do not end */
 } Rounds;
 
@@ -210,7 +210,50 @@ register_worker(Worker *slot, const LbWorkerKind *kind, Oid database, int extra)
 	slot->kind = kind;
 	slot->database = database;
 	slot->started = now;
+	slot->looked = lb_clock();
+	slot->in_the_way = false;
 	return true;
+}
+
+/*
+ * Whether to look at a worker now.  If so, terminate it when a command has
+ * waited for its database since the last look.  DROP DATABASE waits five
+ * seconds; a worker may be in code of a user, or wait for a synchronous
+ * standby, and not notice.
+ */
+static bool
+look_at_worker(Worker *worker)
+{
+	int64		now = lb_clock();
+	bool		locked;
+
+	if (now - worker->looked < LOOK_AGAIN * 1000)
+		return false;
+	worker->looked = now;
+	locked = lb_database_locked(worker->database);
+	if (locked && worker->in_the_way)
+		TerminateBackgroundWorker(worker->handle);
+	worker->in_the_way = locked;
+	return true;
+}
+
+/* Look at those of an array that are running. */
+static long
+look_at_workers(Worker *workers, int n)
+{
+	long		sleep = LB_IDLE_SLEEP;
+
+	for (int i = 0; i < n; i++)
+	{
+		pid_t		pid;
+
+		if (workers[i].handle == NULL ||
+			GetBackgroundWorkerPid(workers[i].handle, &pid) != BGWH_STARTED)
+			continue;
+		(void) look_at_worker(&workers[i]);
+		sleep = LOOK_AGAIN;
+	}
+	return sleep;
 }
 
 /*
@@ -296,26 +339,16 @@ is_stuck(Rounds *round, Oid database)
 	return result;
 }
 
-/*
- * A visit goes on.  DROP DATABASE waits five seconds for the worker, which may
- * be in a trigger of a user and not notice.  So terminate it when such a
- * command has waited from one look to the next; and when a step takes too
- * long.
- */
+/* A visit goes on.  Terminate the worker when a step takes too long. */
 static long
 look_at_visit(Rounds *round)
 {
-	int64		now = lb_clock();
 	LbStepAge	age = lb_turn_age();
-	bool		locked;
 
-	if (now - round->looked < LOOK_AGAIN * 1000)
+	if (!look_at_worker(&round->worker))
 		return LOOK_AGAIN;
-	round->looked = now;
-	locked = lb_database_locked(round->worker.database);
-	if ((locked && round->in_the_way) || age == LB_STEP_OLD)
+	if (age == LB_STEP_OLD)
 		TerminateBackgroundWorker(round->worker.handle);
-	round->in_the_way = locked;
 	if (age == LB_STEP_STUCK)
 		leave_alone(round);
 	return LOOK_AGAIN;
@@ -348,7 +381,6 @@ end_visit(Rounds *round)
 
 	pfree(round->worker.handle);
 	round->worker.handle = NULL;
-	round->in_the_way = false;
 	if (!lb_turn_end(&round->turns))
 		return;
 	old = MemoryContextSwitchTo(TopMemoryContext);
@@ -370,7 +402,7 @@ next_database(Rounds *round)
 	{
 		database = linitial_oid(*list);
 		*list = list_delete_first(*list);
-		if (is_stuck(round, database))
+		if (is_stuck(round, database) || lb_database_locked(database))
 			database = InvalidOid;
 	}
 	return database;
@@ -465,16 +497,18 @@ may_retry(LbSharedBoard *shared, bool due, const LbSnapshot *now)
 /*
  * Milliseconds from the beginning of the last attempt to the next.  What kept
  * a build from succeeding, such as another ALTER TABLE, is often over at once;
- * if it is not, the delay doubles.
+ * if it is not, the delay doubles.  Attempts that read much of a table before
+ * they fail take half of the time at most.
  */
-static long
+static int
 retry_delay(const LbBuildOrder *order)
 {
 	if (order->failures == 0)
 		return 0;
 	if (!order->retry)
 		return RETRY_SOON;
-	return Min(RETRY_LATER, RETRY_SOON << Min(order->failures - 1, 8));
+	return Max((int) Min(2 * order->took, INT_MAX),
+			   Min(RETRY_LATER, RETRY_SOON << Min(order->failures - 1, 8)));
 }
 
 /*
@@ -484,7 +518,7 @@ static void
 look_at_board(Round *round, LbSharedBoard *shared, TimestampTz now)
 {
 	LbBuildOrder order;
-	long		delay;
+	int			delay;
 	bool		due;
 
 	lb_note_growth(shared);
@@ -567,7 +601,11 @@ start_builds(Round *round)
 				round->orders[j].database == database;
 		if (running_builders(database) >= nbuilds)
 			continue;
-		if (!start_builder(database))
+
+		/* A worker would wait, and others may have no place meanwhile. */
+		if (lb_database_locked(database))
+			round->sleep = Min(round->sleep, WORKER_RETRY);
+		else if (!start_builder(database))
 		{
 			if (!make_room())
 				lb_refuse_builds(database, "no background worker is free");
@@ -608,10 +646,19 @@ static void
 start_visits(Round *round)
 {
 	Oid			database;
+	Oid			locked = InvalidOid;	/* the first one */
 
 	while (running_builders(InvalidOid) < lb_build_workers &&
-		   OidIsValid(database = lb_next_visit()))
+		   OidIsValid(database = lb_next_visit()) && database != locked)
 	{
+		if (lb_database_locked(database))
+		{
+			if (!OidIsValid(locked))
+				locked = database;
+			round->sleep = Min(round->sleep, WORKER_RETRY);
+			lb_visit_later();
+			continue;
+		}
 		if (!start_builder(database))
 		{
 			(void) make_room();
@@ -721,7 +768,7 @@ start_residents(const LbWorkerKind *kind, bool others_wait)
 							kind->type, lb_logged_database(databases[d])),
 					 errdetail("There are %d of them, which is as many as there may be.",
 							   MAX_RESIDENTS)));
-		if (slot == NULL || others_wait ||
+		if (slot == NULL || others_wait || lb_database_locked(databases[d]) ||
 			(again && !lb_elapsed(slot->started, now, RESIDENT_RETRY)))
 			sleep = Min(sleep, RESIDENT_RETRY);
 		else if (!register_worker(slot, kind, databases[d], 0))
@@ -857,6 +904,8 @@ lb_launcher_main(Datum arg)
 		sleep = Min(sleep, lb_trim_histories());
 		lb_warn_memory();
 		sleep = Min(sleep, look_at_boards());
+		sleep = Min(sleep, look_at_workers(builders, MAX_WORKERS));
+		sleep = Min(sleep, look_at_workers(residents, MAX_RESIDENTS));
 		if (lb_collapse_pages())
 			sleep = 0;
 		(void) WaitLatch(MyLatch,

@@ -72,6 +72,15 @@ lb_visit_begun(void)
 	visits = list_delete_first(visits);
 }
 
+void
+lb_visit_later(void)
+{
+	Oid			database = linitial_oid(visits);
+
+	lb_visit_begun();
+	lb_add_visit(database);
+}
+
 /* Remove the definitions of databases that have been dropped. */
 static void
 forget_dropped(void)

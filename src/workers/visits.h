@@ -32,8 +32,12 @@ extern void lb_visit_as_fed(void);
  */
 extern void lb_visit_promoted(void);
 
-/* The next one, InvalidOid if there is none; and take that off the list. */
+/*
+ * The next one, InvalidOid if there is none; take that off the list, or put it
+ * at the end.  The last raises when out of memory.
+ */
 extern Oid	lb_next_visit(void);
 extern void lb_visit_begun(void);
+extern void lb_visit_later(void);
 
 #endif							/* LB_VISITS_H */

@@ -19,6 +19,7 @@
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
+#include "sql/spi.h"
 #include "workers/worker.h"
 
 static const LbWorkerKind *kinds[LB_MAX_WORKER_KINDS];
@@ -174,6 +175,17 @@ lb_worker_settings(void)
 	/* One meant for users would end builds of large tables. */
 	SetConfigOption("transaction_timeout", "0", PGC_SUSET, PGC_S_OVERRIDE);
 #endif
+}
+
+void
+lb_worker_connect(Oid database, int lock_timeout)
+{
+	SetConfigOption("lock_timeout",
+					psprintf("%d", lb_lock_timeout(lock_timeout)),
+					PGC_USERSET, PGC_S_OVERRIDE);
+	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid,
+											  BGWORKER_BYPASS_ALLOWCONN);
+	lb_worker_settings();
 }
 
 void

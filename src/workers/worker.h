@@ -45,12 +45,20 @@ extern void lb_register_worker(const LbWorkerKind *kind);
 extern const LbWorkerKind *const *lb_worker_kinds(int *nkinds);
 
 /*
- * Override settings of the database that a worker must not run with: read-only
- * or deferrable transactions, an isolation level with one snapshot for a whole
- * transaction, a limit on its time.  Call it as soon as the worker has
- * connected.
+ * Override settings that a worker must not run with: read-only or deferrable
+ * transactions, an isolation level with one snapshot for a whole transaction,
+ * a limit on its time.  Call it as soon as the worker has connected.
  */
 extern void lb_worker_settings(void);
+
+/*
+ * Connect a worker to its database, with these settings.  It waits for each
+ * lock lock_timeout milliseconds at most, or half of deadlock_timeout, from
+ * here on: a session may hold a lock and wait for the worker in another way,
+ * and the deadlock detector must not cancel a session that waits for us.
+ * Raises 55P03 while a command has locked the database.
+ */
+extern void lb_worker_connect(Oid database, int lock_timeout);
 
 /*
  * For a worker whose transactions change nothing, but may complete an xid: its
