@@ -32,7 +32,8 @@ import tornado.websocket
 TOKEN = os.environ["GAME_TOKEN"]
 HOST = os.environ.get("HOST", "127.0.0.1")
 PORT = int(os.environ.get("PORT", 8080))
-HEARTBEAT = float(os.environ.get("HEARTBEAT", 15))      # seconds
+HEARTBEAT = float(os.environ.get("HEARTBEAT", 15))      # seconds, to clients of events
+PING = 15                               # to those of a socket, who are gone if none answers for as long
 MOST_STREAMS = int(os.environ.get("MOST_STREAMS", 10000))
 TOP = "SELECT api.top($1, $2, $3)"
 RANK = "SELECT api.rank($1, $2, $3)"
@@ -253,7 +254,7 @@ async def main():
             (r"/boards/([^/]+)/socket", Socket),
         ]
         app = tornado.web.Application(routes, default_handler_class=Nothing, read=read, submit=submit,
-                                      changes=changes, websocket_ping_interval=HEARTBEAT)
+                                      changes=changes, websocket_ping_interval=PING)
         server = tornado.httpserver.HTTPServer(app, max_body_size=10000)
         sockets = tornado.netutil.bind_sockets(PORT, HOST)
         server.add_sockets(sockets)
