@@ -103,14 +103,16 @@ is_locked(const char *reason)
 		strcmp(reason, LB_PARTITION_LOCKED) == 0;
 }
 
+/* With ready, its old index is still there. */
 static void
-rebuild_error(const char *name, const char *reason)
+rebuild_error(const char *name, const char *reason, bool ready)
 {
 	ereport(ERROR,
 			(errcode(is_locked(reason) ? ERRCODE_LOCK_NOT_AVAILABLE :
 					 ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("could not build board \"%s\"", name),
 			 reason[0] != '\0' ? errdetail("Reason: %s.", reason) : 0,
+			 ready ? errhint("Reads of the board use its last index.") :
 			 errhint("Reads of the board run their queries until it is built.")));
 }
 
@@ -153,7 +155,7 @@ mend_triggers(const char *name)
 		lb_board_not_found(name, NULL);
 	lb_resolve_defn(defn);
 	if (defn->problem != NULL)
-		rebuild_error(name, defn->problem);
+		rebuild_error(name, defn->problem, false);
 	if (lb_make_triggers(source))
 		ereport(NOTICE,
 				(errmsg("the capture triggers of table \"%s\" were missing or disabled, and have been put right",
@@ -228,7 +230,7 @@ record_anew(const char *name)
 	lb_require_owner(source);
 	lb_resolve_defn(defn);
 	if (defn->problem != NULL)
-		rebuild_error(name, defn->problem);
+		rebuild_error(name, defn->problem, false);
 	lb_record_anew(defn, "its index is being built again");
 	return true;
 }
@@ -339,7 +341,7 @@ rebuild(const char *name)
 	}
 	if (pg_atomic_read_u32(&lb_shared->launcher_pid) == 0)
 		strlcpy(reason, "the launcher is not running", LB_MAX_REASON);
-	rebuild_error(name, reason);
+	rebuild_error(name, reason, shared != NULL && lb_is_ready(shared));
 }
 
 Datum

@@ -364,6 +364,7 @@ typedef struct LbSharedState
 	pg_atomic_uint64 horizon;	/* a full xid: every snapshot sees all
 								 * transactions before it */
 	pg_atomic_uint32 xid_wanted;	/* see lb_want_xid() */
+	pg_atomic_uint32 visit_failed;	/* see lb_visit_has_failed() */
 	pg_atomic_uint32 visited;	/* the database that is in maintenance; that
 								 * and these are in workers/turn.h */
 	pg_atomic_uint32 visit_state;	/* LbVisitState */

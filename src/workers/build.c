@@ -69,6 +69,7 @@
 #include "workers/build.h"
 #include "workers/install.h"
 #include "workers/unknown.h"
+#include "workers/visits.h"
 #include "workers/worker.h"
 
 /* How often a lock that must not be waited for is tried again. */
@@ -76,6 +77,9 @@
 
 /* How often a build begins again at once because a queue did not fit. */
 #define QUEUE_RETRIES 3
+
+/* How often a build that was interrupted begins again at once. */
+#define MOST_INTERRUPTED 3
 
 /* Milliseconds that a worker waits for a lock that it cannot try for. */
 #define LOCK_TIMEOUT 1000
@@ -136,15 +140,18 @@ is_of_expression(const LbBuild *build, int code)
 
 /*
  * Whether the next build may well end with the same error: not one that asks
- * for another try, such as that of a build that yields.
+ * for another try, such as that of a build that yields, unless it comes again
+ * and again.
  */
 static bool
-is_lasting(int code)
+is_lasting(const LbBuild *build, int code)
 {
 	int			category;
 
 	if (code != 0)
 		return false;
+	if (build->shared->failures >= MOST_INTERRUPTED)
+		return true;
 	category = ERRCODE_TO_CATEGORY(geterrcode());
 	return category != ERRCODE_OPERATOR_INTERVENTION &&
 		category != ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE &&
@@ -158,7 +165,7 @@ abandon_build(int code, Datum arg)
 	LbBuild    *build = (LbBuild *) DatumGetPointer(arg);
 	bool		expression = is_of_expression(build, code);
 	bool		locked = code == 0 && geterrcode() == ERRCODE_LOCK_NOT_AVAILABLE;
-	bool		lasting = expression || locked || is_lasting(code);
+	bool		lasting = expression || locked || is_lasting(build, code);
 
 	/* An error may have left the locks held. */
 	LWLockReleaseAll();
@@ -169,6 +176,9 @@ abandon_build(int code, Datum arg)
 					  "an expression of the board has raised an error for a row: the server's log has it" :
 					  "the build has ended with an error: the server's log has it",
 					  !expression);
+	else
+		lb_set_reason(build->shared, build->generation,
+					  "the build was interrupted: the server's log has it");
 	end_build(build, !lasting);
 }
 
@@ -761,6 +771,7 @@ lb_refuse_builds(Oid database, const char *reason)
 	LWLockRelease(&lb_shared->directory_lock);
 }
 
+static bool has_visited = false;
 static bool has_claimed = false;
 
 /*
@@ -773,6 +784,8 @@ worker_exit(int code, Datum database)
 {
 	if (code != 0 && !has_claimed)
 		lb_refuse_builds(DatumGetObjectId(database), LB_WORKER_FAILED);
+	if (!has_visited)
+		lb_visit_has_failed(DatumGetObjectId(database));
 }
 
 /*
@@ -837,6 +850,7 @@ lb_worker_main(Datum arg)
 	pgstat_report_appname("leaderboard worker");
 
 	visit_database();
+	has_visited = true;
 	while ((shared = claim_build(&generation)) != NULL)
 	{
 		has_claimed = true;

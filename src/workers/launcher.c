@@ -498,7 +498,7 @@ may_retry(LbSharedBoard *shared, bool due, const LbSnapshot *now)
  * Milliseconds from the beginning of the last attempt to the next.  What kept
  * a build from succeeding, such as another ALTER TABLE, is often over at once;
  * if it is not, the delay doubles.  Attempts that read much of a table before
- * they fail take half of the time at most.
+ * they fail, again and again, take half of the time at most.
  */
 static int
 retry_delay(const LbBuildOrder *order)
@@ -507,7 +507,7 @@ retry_delay(const LbBuildOrder *order)
 		return 0;
 	if (!order->retry)
 		return RETRY_SOON;
-	return Max((int) Min(2 * order->took, INT_MAX),
+	return Max(order->failures == 1 ? 0 : (int) Min(2 * order->took, INT_MAX),
 			   Min(RETRY_LATER, RETRY_SOON << Min(order->failures - 1, 8)));
 }
 
@@ -604,7 +604,10 @@ start_builds(Round *round)
 
 		/* A worker would wait, and others may have no place meanwhile. */
 		if (lb_database_locked(database))
+		{
+			lb_refuse_builds(database, "a command has locked the database");
 			round->sleep = Min(round->sleep, WORKER_RETRY);
+		}
 		else if (!start_builder(database))
 		{
 			if (!make_room())
@@ -693,6 +696,7 @@ look_at_boards(void)
 		builds_wait = false;
 	if (lb_feed_builds())
 	{
+		round.sleep = Min(round.sleep, lb_visit_failed());
 		start_builds(&round);
 		look_at_limits();
 		start_visits(&round);

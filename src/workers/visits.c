@@ -16,13 +16,19 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
+#include "utils/timestamp.h"
 
 #include "boards/directory.h"
 #include "boards/shared.h"
 #include "boards/state.h"
 #include "feed/redo.h"
 #include "ledger/sweep.h"
+#include "workers/tidy.h"
 #include "workers/visits.h"
+#include "workers/worker.h"
+
+/* Milliseconds to another visit after one has failed. */
+#define FAILED_AGAIN 5000
 
 static List *visits = NIL;
 
@@ -79,6 +85,56 @@ lb_visit_later(void)
 
 	lb_visit_begun();
 	lb_add_visit(database);
+}
+
+void
+lb_visit_has_failed(Oid database)
+{
+	uint32		failed = InvalidOid;
+
+	/* Where there is another one, all are visited. */
+	if (!pg_atomic_compare_exchange_u32(&lb_shared->visit_failed, &failed,
+										database) &&
+		failed != database)
+		pg_atomic_write_u32(&lb_shared->visit_failed, Template1DbOid);
+	lb_wake_launcher();
+}
+
+/* Whether a worker could connect to a database. */
+static bool
+can_connect(Oid database)
+{
+	HeapTuple	tuple;
+	bool		result;
+
+	StartTransactionCommand();
+	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(database));
+	result = HeapTupleIsValid(tuple) &&
+		((Form_pg_database) GETSTRUCT(tuple))->datconnlimit >= -1;
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
+	CommitTransactionCommand();
+	return result;
+}
+
+long
+lb_visit_failed(void)
+{
+	static TimestampTz last = 0;
+	TimestampTz now = GetCurrentTimestamp();
+	Oid			database;
+
+	if (pg_atomic_read_u32(&lb_shared->visit_failed) == InvalidOid)
+		return LB_IDLE_SLEEP;
+	if (!lb_elapsed(last, now, FAILED_AGAIN))
+		return FAILED_AGAIN;
+	last = now;
+	database = pg_atomic_exchange_u32(&lb_shared->visit_failed, InvalidOid);
+	if (database == Template1DbOid)
+		lb_visit_all();
+	else if (can_connect(database))
+		lb_add_visit(database);
+	return LB_IDLE_SLEEP;
 }
 
 /* Remove the definitions of databases that have been dropped. */

@@ -3,7 +3,7 @@
  * visits.h
  *	  Databases that a worker is to visit, to enter their boards.
  *
- * For the launcher alone.
+ * For the launcher alone, but where it is said.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,6 +18,19 @@ extern void lb_visit_all(void);
 
 /* One database, unless it is on the list.  Raises when out of memory. */
 extern void lb_add_visit(Oid database);
+
+/*
+ * In a worker that ends before its visit is done: have the launcher visit the
+ * database again.  Raises nothing.
+ */
+extern void lb_visit_has_failed(Oid database);
+
+/*
+ * Put such databases on the list again, every five seconds at most.  Returns
+ * the milliseconds until it may be called again.  Runs a transaction.  Can
+ * raise.
+ */
+extern long lb_visit_failed(void);
 
 /*
  * On a standby: those that have new definitions, and all once the primary

@@ -20,6 +20,7 @@
 #include "utils/timestamp.h"
 
 #include "sql/spi.h"
+#include "util/compat.h"
 #include "workers/worker.h"
 
 static const LbWorkerKind *kinds[LB_MAX_WORKER_KINDS];
@@ -72,8 +73,9 @@ lb_database_locked(Oid database)
 	LOCKTAG		tag;
 
 	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, database, 0);
-	if (LockAcquire(&tag, RowExclusiveLock, true, true) ==
-		LOCKACQUIRE_NOT_AVAIL)
+
+	/* Without an error, which would end the launcher. */
+	if (LB_LOCK_ACQUIRE_NO_ERROR(&tag, RowExclusiveLock) == LOCKACQUIRE_NOT_AVAIL)
 		return true;
 	LockRelease(&tag, RowExclusiveLock, true);
 	return false;
@@ -177,14 +179,22 @@ lb_worker_settings(void)
 #endif
 }
 
+static void
+set_lock_timeout(int most)
+{
+	SetConfigOption("lock_timeout", psprintf("%d", lb_lock_timeout(most)),
+					PGC_USERSET, PGC_S_OVERRIDE);
+}
+
 void
 lb_worker_connect(Oid database, int lock_timeout)
 {
-	SetConfigOption("lock_timeout",
-					psprintf("%d", lb_lock_timeout(lock_timeout)),
-					PGC_USERSET, PGC_S_OVERRIDE);
+	set_lock_timeout(lock_timeout);
 	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid,
 											  BGWORKER_BYPASS_ALLOWCONN);
+
+	/* The database may have a deadlock_timeout of its own. */
+	set_lock_timeout(lock_timeout);
 	lb_worker_settings();
 }
 

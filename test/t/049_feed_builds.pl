@@ -21,13 +21,23 @@ fill($primary, 'postgres', 60);
 install_oracle($primary, 'postgres');
 
 
-# A table whose build takes a while; and the worker that builds it, once it has begun.
+# A table whose build takes a while and sleeps now and then; and the worker that builds it,
+# once it sleeps.
 $primary->safe_psql('postgres', q{
 	CREATE TABLE slow (player_id bigint PRIMARY KEY, score bigint);
 	CREATE TABLE other (x integer);
-	INSERT INTO slow SELECT g, g % 50 FROM generate_series(1, 1500000) g;
+	CREATE TABLE sleeps ();
+	INSERT INTO sleeps DEFAULT VALUES;
+	CREATE FUNCTION slowly(bigint, bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS $$
+	BEGIN
+		IF $2 % 100 = 0 THEN
+			PERFORM pg_sleep(0.001) FROM public.sleeps;
+		END IF;
+		RETURN $1;
+	END $$;
+	INSERT INTO slow SELECT g, g % 50 FROM generate_series(1, 300000) g;
 	ANALYZE slow;
-	SELECT lb_create_board('slow', 'slow');
+	SELECT lb_create_board('slow', 'slow', rank_by => 'slowly(score, player_id) DESC');
 	CREATE FUNCTION builder() RETURNS integer LANGUAGE plpgsql AS $$
 	DECLARE
 		now_in text;
@@ -37,8 +47,8 @@ $primary->safe_psql('postgres', q{
 			SELECT state INTO now_in FROM lb_stat_board WHERE board = 'slow';
 			EXIT WHEN now_in = 'ready';
 			PERFORM pg_stat_clear_snapshot();
-			SELECT a.pid INTO pid FROM lb_stat_board, pg_stat_activity AS a
-			WHERE board = 'slow' AND build_done > 0 AND build_done < build_total AND backend_type = 'leaderboard worker';
+			SELECT a.pid INTO pid FROM pg_stat_activity AS a
+			WHERE a.backend_type = 'leaderboard worker' AND a.wait_event = 'PgSleep';
 			EXIT WHEN found;
 			PERFORM pg_sleep(0.001);
 		END LOOP;
@@ -72,7 +82,8 @@ sub stop_builder
 
 		next if $pid eq '';
 		kill 'STOP', $pid;
-		if ($standby->safe_psql('postgres', q{SELECT build_done < build_total FROM lb_stat_board WHERE board = 'slow'}) eq 't')
+		# If it still sleeps it has no lock that others wait for.
+		if ($standby->safe_psql('postgres', "SELECT wait_event FROM pg_stat_activity WHERE pid = $pid") eq 'PgSleep')
 		{
 			pass("$what: a build has begun");
 			return $pid;
@@ -106,6 +117,7 @@ $standby->append_conf('postgresql.conf', 'max_standby_streaming_delay = 10ms');
 beside_build('DELETE FROM slow WHERE player_id % 15000 = 1; VACUUM slow', 'snapshot', qr/conflict with recovery/);
 $standby->append_conf('postgresql.conf', 'max_standby_streaming_delay = -1');
 beside_build('TRUNCATE slow', 'lock', $yields);
+$primary->safe_psql('postgres', 'DELETE FROM sleeps');
 
 #
 # What an expression calls is replaced, which PostgreSQL does not tell, and the board is
