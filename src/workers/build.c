@@ -183,14 +183,14 @@ abandon_build(int code, Datum arg)
 }
 
 /*
- * build_offline(), and end the build.  If the reason is passing, the launcher
- * tries again.  Returns NULL, for its callers to return.
+ * build_offline(), and end the build.  If the reason is passing, another one
+ * is wanted.  Returns NULL, for its callers to return.
  */
 static LbDefinition *
 give_up(LbBuild *build, const char *reason, bool passing)
 {
 	build_offline(build, reason, passing);
-	end_build(build, false);
+	end_build(build, passing);
 	return NULL;
 }
 
