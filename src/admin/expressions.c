@@ -114,14 +114,13 @@ selects_only(const SelectStmt *select)
 static void
 check_inside(const char *sql)
 {
-	const char *text = sql + strlen(PREFIX);
-	const char *end = lb_parentheses_end(text);
+	const char *end = lb_parentheses_end(sql + strlen(PREFIX));
 	char	   *inside;
 
 	if (end != NULL && *end == '\0')
 		return;
 	inside = pstrdup(sql);
-	inside[text -sql] = ' ';
+	inside[strlen(PREFIX)] = ' ';
 	inside[strlen(sql) - 1] = ' ';
 	(void) raw_parser(inside, RAW_PARSE_DEFAULT);
 	pfree(inside);

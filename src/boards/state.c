@@ -284,6 +284,7 @@ lb_refuse_build(LbSharedBoard *shared, const char *reason)
 		shared->attempts++;
 		shared->failures++;
 		shared->build_start = now;
+		shared->failure_took = 0;
 		change_reason(shared, reason, shared->log_reason);
 		refused = true;
 	}

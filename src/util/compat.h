@@ -268,13 +268,4 @@
 #define LB_ADDS_IN_ZONE(function) false
 #endif
 
-/* A lock of the session, without waiting or an error for lack of memory. */
-#if PG_VERSION_NUM >= 180000
-#define LB_LOCK_ACQUIRE_NO_ERROR(tag, mode) \
-	LockAcquireExtended(tag, mode, true, true, false, NULL, false)
-#else
-#define LB_LOCK_ACQUIRE_NO_ERROR(tag, mode) \
-	LockAcquireExtended(tag, mode, true, true, false, NULL)
-#endif
-
 #endif							/* LB_COMPAT_H */

@@ -176,7 +176,7 @@ abandon_build(int code, Datum arg)
 					  "an expression of the board has raised an error for a row: the server's log has it" :
 					  "the build has ended with an error: the server's log has it",
 					  !expression);
-	else
+	else if (!lb_is_offline(build->shared))
 		lb_set_reason(build->shared, build->generation,
 					  "the build was interrupted: the server's log has it");
 	end_build(build, !lasting);

@@ -696,7 +696,7 @@ look_at_boards(void)
 		builds_wait = false;
 	if (lb_feed_builds())
 	{
-		round.sleep = Min(round.sleep, lb_visit_failed());
+		round.sleep = Min(round.sleep, lb_visit_again());
 		start_builds(&round);
 		look_at_limits();
 		start_visits(&round);

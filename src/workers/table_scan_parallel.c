@@ -308,8 +308,9 @@ lb_scan_parallel(LbScan *s, LbDefinition *defn, const Oid *tables, int ntables,
 	shm_toc_insert(pcxt->toc, KEY_JOB, job);
 	share_scans(pcxt, s, job);
 
-	/* Without a segment there are no workers, and this process does all. */
 	lb_pause("workers");
+
+	/* Without a segment there are no workers, and this process does all. */
 	if (pcxt->seg != NULL)
 		LaunchParallelWorkers(pcxt);
 	launched = pcxt->nworkers_launched;

@@ -118,7 +118,7 @@ can_connect(Oid database)
 }
 
 long
-lb_visit_failed(void)
+lb_visit_again(void)
 {
 	static TimestampTz last = 0;
 	TimestampTz now = GetCurrentTimestamp();

@@ -30,7 +30,7 @@ extern void lb_visit_has_failed(Oid database);
  * the milliseconds until it may be called again.  Runs a transaction.  Can
  * raise.
  */
-extern long lb_visit_failed(void);
+extern long lb_visit_again(void);
 
 /*
  * On a standby: those that have new definitions, and all once the primary

@@ -20,7 +20,6 @@
 #include "utils/timestamp.h"
 
 #include "sql/spi.h"
-#include "util/compat.h"
 #include "workers/worker.h"
 
 static const LbWorkerKind *kinds[LB_MAX_WORKER_KINDS];
@@ -71,14 +70,12 @@ bool
 lb_database_locked(Oid database)
 {
 	LOCKTAG		tag;
+	int			n;
 
+	/* To try for it would be an error while the table of locks is full. */
 	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, database, 0);
-
-	/* Without an error, which would end the launcher. */
-	if (LB_LOCK_ACQUIRE_NO_ERROR(&tag, RowExclusiveLock) == LOCKACQUIRE_NOT_AVAIL)
-		return true;
-	LockRelease(&tag, RowExclusiveLock, true);
-	return false;
+	pfree(GetLockConflicts(&tag, RowExclusiveLock, &n));
+	return n > 0;
 }
 
 void

@@ -90,7 +90,7 @@ extern bool lb_must_yield(void);
 
 /*
  * Whether a command holds a database's lock that keeps new sessions out, in
- * any process, or the table of locks is full.  Does not wait.
+ * any process.  Takes no lock of the kind.  Raises only when out of memory.
  */
 extern bool lb_database_locked(Oid database);
 

@@ -117,7 +117,6 @@ for my $try (1 .. 5)
 	$node->safe_psql('postgres', "CREATE DATABASE gone$try TEMPLATE postgres");
 	$node->safe_psql('postgres', "ALTER DATABASE gone$try SET leaderboard.pause_at = 'workers'");
 	my $inside = $node->background_psql("gone$try", on_error_stop => 0, timeout => 60);
-	my $log = -s $node->logfile;
 
 	$inside->query('SELECT pg_advisory_lock(20260411)');
 	# A read requests the build.
