@@ -54,6 +54,9 @@
  */
 #define SCAN_BLOCKS 4096
 
+/* Builds that lb_maintain() waits for, while each fails. */
+#define MOST_BUILDS 10
+
 /*
  * Close a window whose time has come, unless a transaction that has written to
  * it, or opened it again, is still running.  No new one can begin to.
@@ -267,20 +270,27 @@ scan_boards(LbVisit *visit, const LbDefinition *defn, const char *no_key)
 												   false);
 	bool		distributed = lb_is_distributed(defn);
 	bool		thorough = !distributed && must_scan(defn, shared);
+	bool		waits = !visit->one && shared != NULL && !lb_created_here(defn);
+	bool		found;
+	int			nbuilds = 0;
 	List	   *keys;
 	LbWait		wait = LB_WAIT_READY;
 
 	/*
-	 * lb_maintain() waits for a build; the worker visits the database again.
+	 * lb_maintain() waits for a build, and for the next one if that has
+	 * failed; the worker visits the database again.
 	 */
-	if (!visit->one && shared != NULL &&
-		lb_is_building(shared) &&
-		!lb_created_here(defn))
-		wait = lb_wait_build(shared, defn->generation, false,
-							 lb_wait_timeout_ms);
+	do
+	{
+		if (waits && lb_is_building(shared))
+			wait = lb_wait_build(shared, defn->generation, false,
+								 lb_wait_timeout_ms);
+		found = keys_of_boards(defn, &keys, &closing->all_rows);
+	} while (!found && waits && wait != LB_WAIT_TIMEOUT &&
+			 ++nbuilds < MOST_BUILDS);
 
 	/* The index is still being built. */
-	if (!keys_of_boards(defn, &keys, &closing->all_rows))
+	if (!found)
 	{
 		visit->done.more |= wait == LB_WAIT_TIMEOUT;
 		return;
