@@ -11,7 +11,9 @@ use LbTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = lb_node('synchronous', 'fsync = off', allows_streaming => 1);
+# No transaction but those of the test: the last part compares what snapshots say of
+# them.
+my $node = lb_node('synchronous', "fsync = off\nautovacuum = off\nleaderboard.maintenance_interval = 0", allows_streaming => 1);
 $node->start;
 fill($node, 'postgres', 600);
 ready($node, 'postgres', 'made');
@@ -27,7 +29,7 @@ ok($node->poll_query_until('postgres', q{SELECT current_setting('synchronous_sta
 # The scan prunes pages.  So the build's transaction has written WAL, but its commit
 # does not wait.
 $node->safe_psql('postgres', q{
-	CREATE TABLE dead (id integer PRIMARY KEY, score integer NOT NULL, pad text) WITH (autovacuum_enabled = off);
+	CREATE TABLE dead (id integer PRIMARY KEY, score integer NOT NULL, pad text);
 	INSERT INTO dead SELECT g, g, repeat('x', 300) FROM generate_series(1, 2000) g;
 	SELECT lb_create_board('dead', 'dead')});
 ready($node, 'postgres', 'dead rows');
