@@ -77,7 +77,7 @@ async def call(pool, statement, *arguments):
         except asyncpg.PostgresError as error:
             if attempt == 2 or not (error.sqlstate or "").startswith("40"):
                 raise failure(error) from error
-        except (OSError, asyncpg.InterfaceError, asyncio.TimeoutError) as error:
+        except (OSError, asyncpg.InterfaceError, asyncpg.InternalClientError, asyncio.TimeoutError) as error:
             raise Failure(503, "try again later") from error
 
 
@@ -267,6 +267,9 @@ async def main():
         server.stop()
         listener.cancel()
         await server.close_all_connections()
+        for pool in read, submit:       # a connection that is lost meanwhile may keep its place
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(pool.close(), 10)
 
 
 if __name__ == "__main__":

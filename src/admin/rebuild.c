@@ -42,6 +42,8 @@
 #include "sql/spi.h"
 #include "util/clock.h"
 #include "workers/build.h"
+#include "workers/install.h"
+#include "workers/unknown.h"
 
 PG_FUNCTION_INFO_V1(lb_rebuild);
 PG_FUNCTION_INFO_V1(lb_wait_ready);
@@ -282,6 +284,20 @@ wait_for_table(Oid source)
 	return !own;
 }
 
+/*
+ * Whether what has kept a build from its end may be over by now.  A build does
+ * not wait for a lock of the table; we may.  And it does not wait for a
+ * transaction that has ended, and is going to tell what it has altered.
+ */
+static bool
+is_over(const char *reason, LbSharedBoard *shared, Oid source)
+{
+	if (is_locked(reason))
+		return wait_for_table(source);
+	return strcmp(reason, LB_UNKNOWN_CHANGES) == 0 &&
+		!lb_unknown_running(shared, NULL);
+}
+
 static void
 rebuild(const char *name)
 {
@@ -330,13 +346,9 @@ rebuild(const char *name)
 			return;
 		(void) lb_get_reason(shared, reason);
 
-		/*
-		 * If it is gone, the board may have another one now.  A build does
-		 * not wait for a lock of the table; we may.
-		 */
+		/* If it is gone, the board may have another one now. */
 		if (shared->generation == defn->generation &&
-			(!is_locked(reason) || !wait_for_table(defn->source) ||
-			 !lb_try_again(&tries)))
+			(!is_over(reason, shared, defn->source) || !lb_try_again(&tries)))
 			break;
 	}
 	if (pg_atomic_read_u32(&lb_shared->launcher_pid) == 0)

@@ -156,6 +156,7 @@ with_http_server()
 	port=$(sed -n 's/^Listening.*port //p' http.log)
 	[ $rc != 0 ] || limited "$python" tree/test/examples/api.py tree "$port" "$@" || rc=$?
 	kill "$(cat http.pid)"
+	wait_for has_ended "$(cat http.pid)" || { rc=1; kill -KILL "$(cat http.pid)"; }
 	wait $! || rc=$?
 	[ $rc = 0 ] || tail -n 20 http.log
 	return $rc
@@ -215,6 +216,12 @@ in_background()
 	shift
 	# shellcheck disable=SC2016 # is for the other shell
 	as_server sh -c 'echo $$ >"$0.pid"; exec "$@"' "$WORK/$name" "$@" >"$name.log" 2>&1 &
+}
+
+# has_ended PID: whether that process has.
+has_ended()
+{
+	! kill -0 "$1" 2>/dev/null
 }
 
 # wait_for COMMAND ...: until it succeeds, two minutes at most.

@@ -412,7 +412,7 @@ compile_for()
 	# of later compilers.
 	# shellcheck disable=SC2046 # names without blanks
 	as_server make -s -k -C build-try -f ../tree/Makefile -j"$jobs" WERROR=1 \
-		PG_CONFIG="$(find_postgres)" with_llvm=no COPT="-std=gnu17 -fsyntax-only -Wno-shadow=compatible-local" \
+		PG_CONFIG="$(find_postgres)" with_llvm=no COPT="-std=gnu17 -fsyntax-only -Wno-shadow=compatible-local -Wno-strict-prototypes" \
 		includedir_server="$(dirname "$config")" $(objects)
 }
 

@@ -19,7 +19,6 @@ my $old = lb_node('old', <<'END', allows_streaming => 1, has_archiving => 1);
 leaderboard.feed_standbys = on
 leaderboard.maintenance_interval = 0
 wal_log_hints = on
-wal_keep_size = 256MB
 hot_standby_feedback = on
 END
 $old->start;

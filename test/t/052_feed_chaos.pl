@@ -18,7 +18,7 @@ my $players = 100;
 srand($seed);
 note "SEED=$seed";
 
-my $primary = lb_node('primary', "leaderboard.feed_standbys = on\nwal_keep_size = 256MB", allows_streaming => 1);
+my $primary = lb_node('primary', "leaderboard.feed_standbys = on", allows_streaming => 1);
 $primary->start;
 fill($primary, 'postgres', $players);
 my $standby = standby_of($primary, 'standby', 'max_standby_streaming_delay = 1s');

@@ -36,15 +36,22 @@ sub install_oracle
 	return;
 }
 
-# Wait until a standby has replayed what the primary has written so far.
+# Wait until a standby has replayed what the primary has written so far.  If it does
+# not, tell what replay waits for.
 sub caught_up
 {
 	my ($primary, $standby) = @_;
 	my $lsn = $primary->lsn('flush');
 
-	$standby->poll_query_until('postgres', "SELECT pg_last_wal_replay_lsn() >= '$lsn'")
-	  or die 'replay has not come to ' . $lsn;
-	return;
+	return if $standby->poll_query_until('postgres', "SELECT pg_last_wal_replay_lsn() >= '$lsn'");
+	diag($standby->safe_psql('postgres', q{
+		SELECT pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn(), (SELECT status FROM pg_stat_wal_receiver);
+		SELECT pid, backend_type, wait_event_type, wait_event, state, backend_xmin, xact_start, left(query, 60)
+		FROM pg_stat_activity ORDER BY pid;
+		SELECT pid, locktype, relation::regclass, mode, granted FROM pg_locks WHERE locktype = 'relation'}));
+	my @log = split /\n/, slurp_file($standby->logfile);
+	diag(join "\n", @log[($#log > 30 ? -30 : 0) .. -1]);
+	die 'replay has not come to ' . $lsn;
 }
 
 # How many reads of a database have been answered by the index, and by queries.

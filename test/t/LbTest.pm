@@ -74,6 +74,8 @@ restart_after_crash = on
 log_statement = none
 leaderboard.enable_planner = off
 END
+	# A checkpoint must not remove what a standby on a busy machine has not received.
+	$node->append_conf('postgresql.conf', 'wal_keep_size = 1GB') if $init{allows_streaming};
 	$node->append_conf('postgresql.conf', $settings) if defined $settings;
 	return $node;
 }
