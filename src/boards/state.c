@@ -16,8 +16,9 @@
  *	READY REQUESTED				the same, and lb_rebuild() has been called
  *	READY RUNNING				the old index serves during lb_rebuild()
  *	OFFLINE IDLE				the launcher retries if the reason is passing
- *	OFFLINE REQUESTED			went offline before a worker claimed the build
- *	OFFLINE RUNNING				went offline during the build
+ *	OFFLINE REQUESTED			went offline before a worker claimed the build,
+ *								or the last attempts have failed
+ *	OFFLINE RUNNING				went offline during the build, or as above
  *	any RUNNING_REQUESTED		as RUNNING, and lb_rebuild() has been called
  *
  * A board that is OFFLINE REQUESTED or RUNNING is being built, but reads do
@@ -38,6 +39,10 @@
  *								RUNNING* -> RUNNING_REQUESTED
  *								OFFLINE -> BUILDING
  *		by lb_rebuild(); no lock
+ *	lb_request_retry			OFFLINE: IDLE, REQUESTED -> BUILDING REQUESTED
+ *								the same, and attempts have failed
+ *								-> OFFLINE REQUESTED
+ *		by the launcher; directory's lock
  *	lb_request_first_build		BUILDING IDLE -> REQUESTED
  *		by a worker that visits the database; no lock
  *	lb_request_refused_build	OFFLINE: IDLE, REQUESTED -> BUILDING REQUESTED
@@ -170,9 +175,9 @@ lb_state_remove(LbSharedBoard *shared)
 
 /* The caller holds the mutex. */
 static void
-request_build(LbSharedBoard *shared)
+request_build(LbSharedBoard *shared, LbState state)
 {
-	set_state(shared, lb_is_ready(shared) ? LB_READY : LB_BUILDING,
+	set_state(shared, lb_is_ready(shared) ? LB_READY : state,
 			  lb_build_is_running(shared) ? LB_RUNNING_REQUESTED : LB_REQUESTED);
 	shared->passing = false;
 	shared->refused_at = shared->limited_at = 0;
@@ -184,7 +189,19 @@ lb_request_build(LbSharedBoard *shared, uint64 generation, bool again)
 	SpinLockAcquire(&shared->mutex);
 	if (shared->generation == generation &&
 		(again || !(lb_is_ready(shared) || lb_build_is_running(shared))))
-		request_build(shared);
+		request_build(shared, LB_BUILDING);
+	SpinLockRelease(&shared->mutex);
+	lb_wake_launcher();
+}
+
+void
+lb_request_retry(LbSharedBoard *shared, uint64 generation)
+{
+	SpinLockAcquire(&shared->mutex);
+	if (shared->generation == generation && lb_is_offline(shared) &&
+		!lb_build_is_running(shared))
+		request_build(shared,
+					  shared->failures > 1 ? LB_OFFLINE : LB_BUILDING);
 	SpinLockRelease(&shared->mutex);
 	lb_wake_launcher();
 }
@@ -212,7 +229,7 @@ lb_request_refused_build(LbSharedBoard *shared, bool raised)
 	SpinLockAcquire(&shared->mutex);
 	if (shared->refused_at != 0 && (raised || shared->refused_at < limit) &&
 		lb_is_offline(shared) && !lb_build_is_running(shared))
-		request_build(shared);
+		request_build(shared, LB_BUILDING);
 	SpinLockRelease(&shared->mutex);
 }
 
@@ -226,7 +243,7 @@ lb_request_limited_build(LbSharedBoard *shared, uint64 limit)
 	if (shared->limited_at != 0 &&
 		(limit == 0 || shared->limited_at < limit) &&
 		lb_is_offline(shared) && !lb_build_is_running(shared))
-		request_build(shared);
+		request_build(shared, LB_BUILDING);
 	SpinLockRelease(&shared->mutex);
 }
 
@@ -414,7 +431,8 @@ lb_stays_offline(LbSharedBoard *shared)
 	bool		stays;
 
 	SpinLockAcquire(&shared->mutex);
-	stays = lb_is_offline(shared) && !shared->passing;
+	stays = lb_is_offline(shared) && !shared->passing &&
+		lb_phase(shared) == LB_IDLE;
 	SpinLockRelease(&shared->mutex);
 	return stays;
 }

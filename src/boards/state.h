@@ -96,6 +96,12 @@ extern void lb_state_remove(LbSharedBoard *shared);
 extern void lb_request_build(LbSharedBoard *shared, uint64 generation,
 							 bool again);
 
+/*
+ * The same for a board that is offline.  Reads wait for that build, unless the
+ * last two attempts, or more, have failed: then it stays offline meanwhile.
+ */
+extern void lb_request_retry(LbSharedBoard *shared, uint64 generation);
+
 /* Request the first build, if none is running; the caller will claim it. */
 extern void lb_request_first_build(LbSharedBoard *shared);
 

@@ -537,7 +537,7 @@ look_at_board(Round *round, LbSharedBoard *shared, TimestampTz now)
 			due = false;
 		if (due)
 		{
-			lb_request_build(shared, order.generation, false);
+			lb_request_retry(shared, order.generation);
 			order.start = true;
 		}
 	}
