@@ -269,7 +269,7 @@ async def main():
         await server.close_all_connections()
         for pool in read, submit:       # a connection that is lost meanwhile may keep its place
             with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(pool.close(), 10)
+                await asyncio.wait_for(pool.close(), 5)
 
 
 if __name__ == "__main__":

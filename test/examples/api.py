@@ -1,14 +1,16 @@
 #!/usr/bin/python3
-"""api.py TREE PORT [nowhere]: the server of examples/http, from outside.
+"""api.py TREE PORT [nowhere | between DIRECTORY]: the server of examples/http, from outside.
 
 libpq's environment variables lead to its database, whose owner we are, and which has
 run the SQL of docs/http.md.  Its token is "secret", and it has two streams at most.  Or
-it has no database, and says so.  Prints TAP.
+it has no database, and says so.  Or they lead to us, and the database has its socket in
+that directory.  Prints TAP.
 """
 
 import asyncio
 import http.client
 import json
+import os
 import re
 import shlex
 import sys
@@ -252,7 +254,40 @@ def check_roles(db):
     is_(may("api_read", "SELECT api.more()"), False, "a function that is added is closed")
 
 
+async def check_lost(directory):
+    """The database says that it closes a connection, and the end comes later."""
+    name = f".s.PGSQL.{os.environ.get('PGPORT', 5432)}"
+    clients = []
+
+    async def pump(reader, writer):
+        while data := await reader.read(65536):
+            writer.write(data)
+            await writer.drain()
+
+    async def serve(reader, writer):
+        from_db, to_db = await asyncio.open_unix_connection(f"{directory}/{name}")
+        clients.append(writer)
+        await asyncio.gather(pump(reader, to_db), pump(from_db, writer))
+
+    async def top():
+        return (await asyncio.to_thread(get, "/boards/global/top"))[0]
+
+    os.mkdir(os.environ["PGHOST"])
+    async with await asyncio.start_unix_server(serve, f"{os.environ['PGHOST']}/{name}"):
+        is_(await top(), 200, "a connection")
+        error = b"SFATAL\0VFATAL\0C57P01\0Mterminating connection\0\0"
+        for writer in clients:
+            writer.write(b"E" + (len(error) + 4).to_bytes(4, "big") + error)
+            await writer.drain()
+        is_((await top(), await top()), (503, 200), "it is lost, and there is another")
+        for writer in clients:
+            writer.transport.abort()
+
+
 def main():
+    if sys.argv[3:4] == ["between"]:
+        asyncio.run(check_lost(sys.argv[4]))
+        return failed
     if sys.argv[3:] == ["nowhere"]:
         is_(short(get("/boards/global/top")), (503, None, "try again later"), "without a database")
         return failed

@@ -170,10 +170,11 @@ each_line_has_run()
 
 part_examples()
 {
-	local name
+	local name database
 
 	"$TREE/test/lib/prepare.sh" examples
 	prepare_examples_server
+	database=$PGHOST
 	for name in python node go c http django sqlalchemy uuid public; do
 		"$BIN/createdb" "example_$name"
 	done
@@ -200,6 +201,8 @@ part_examples()
 	sql_before '## PostgREST' tree/docs/http.md | sql -d example_http -o /dev/null
 	PGHOST=/nowhere check "http, without a database" with_http_server nowhere
 	PGDATABASE=example_http check "http" with_http_server
+	PGHOST=$WORK/between PGDATABASE=example_http \
+		check "http, a connection that is lost" with_http_server between "$database"
 	check "the http server has run each of its lines" each_line_has_run
 	check "its boards are right" [ -z "$(sql -d example_http -Atc 'SELECT * FROM leaderboard.lb_verify()')" ]
 	check "in public, tools see tables of ours" sees_ours
