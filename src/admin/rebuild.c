@@ -295,6 +295,7 @@ is_over(const char *reason, LbSharedBoard *shared, Oid source)
 	if (is_locked(reason))
 		return wait_for_table(source);
 	return strcmp(reason, LB_UNKNOWN_CHANGES) == 0 &&
+		pg_atomic_read_u32(&shared->queue_lost) == 0 &&
 		!lb_unknown_running(shared, NULL);
 }
 

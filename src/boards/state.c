@@ -506,7 +506,8 @@ lb_take_order(LbSharedBoard *shared, LbBuildOrder *order)
 	if (order->release)
 		shared->release = false;
 	order->start = lb_phase(shared) == LB_REQUESTED;
-	order->retry = shared->passing && lb_is_offline(shared) &&
+	order->offline = lb_is_offline(shared);
+	order->retry = shared->passing && order->offline &&
 		lb_phase(shared) == LB_IDLE;
 	order->alone = order->retry &&
 		strcmp(shared->reason, lb_memory_reason(shared)) == 0;

@@ -233,6 +233,7 @@ typedef struct LbBuildOrder
 	bool		release;		/* free the indexes */
 	bool		start;			/* start a worker */
 	bool		retry;			/* request a build: the reason is passing */
+	bool		offline;
 	bool		alone;			/* ... while no other build takes memory */
 	uint32		failures;		/* of the last attempts, in a row */
 	TimestampTz last_start;		/* of an attempt; 0 if there was none */

@@ -139,19 +139,19 @@ is_of_expression(const LbBuild *build, int code)
 }
 
 /*
- * Whether the next build may well end with the same error: not one that asks
- * for another try, such as that of a build that yields, unless it comes again
- * and again.
+ * Whether the next build may well end in the same way: not after an error that
+ * asks for another try, such as that of a build that yields, or if the worker
+ * was terminated; unless it comes again and again.
  */
 static bool
 is_lasting(const LbBuild *build, int code)
 {
 	int			category;
 
-	if (code != 0)
-		return false;
 	if (build->shared->failures >= MOST_INTERRUPTED)
 		return true;
+	if (code != 0)
+		return false;
 	category = ERRCODE_TO_CATEGORY(geterrcode());
 	return category != ERRCODE_OPERATOR_INTERVENTION &&
 		category != ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE &&

@@ -505,7 +505,7 @@ retry_delay(const LbBuildOrder *order)
 {
 	if (order->failures == 0)
 		return 0;
-	if (!order->retry)
+	if (!order->offline)
 		return RETRY_SOON;
 	return Max(order->failures == 1 ? 0 : (int) Min(2 * order->took, INT_MAX),
 			   Min(RETRY_LATER, RETRY_SOON << Min(order->failures - 1, 8)));
@@ -583,6 +583,18 @@ log_and_release(const Round *round)
 	}
 }
 
+/* There can be no worker in a database before the next round. */
+static void
+refuse_builds(Round *round, Oid database, const char *reason)
+{
+	lb_refuse_builds(database, reason);
+	for (int i = 0; i < round->norders; i++)
+	{
+		if (round->orders[i].database == database)
+			round->orders[i].start = false;
+	}
+}
+
 /* Start workers for the builds that are due, one for each if there can be. */
 static void
 start_builds(Round *round)
@@ -605,13 +617,13 @@ start_builds(Round *round)
 		/* A worker would wait, and others may have no place meanwhile. */
 		if (lb_database_locked(database))
 		{
-			lb_refuse_builds(database, "a command has locked the database");
+			refuse_builds(round, database, "a command has locked the database");
 			round->sleep = Min(round->sleep, WORKER_RETRY);
 		}
 		else if (!start_builder(database))
 		{
 			if (!make_room())
-				lb_refuse_builds(database, "no background worker is free");
+				refuse_builds(round, database, "no background worker is free");
 			round->sleep = Min(round->sleep, WORKER_RETRY);
 		}
 	}

@@ -49,7 +49,8 @@ lb_visit_all(void)
 	{
 		Form_pg_database db = (Form_pg_database) GETSTRUCT(tuple);
 
-		if (db->datallowconn)
+		/* Not one that is left of a DROP DATABASE. */
+		if (db->datallowconn && db->datconnlimit >= -1)
 			lb_add_visit(db->oid);
 	}
 	table_endscan(scan);

@@ -66,16 +66,43 @@ lb_logged_database(Oid database)
 	return result;
 }
 
+/* Whether a process has one of the modes that conflict with connecting. */
+static bool
+locks_out(const LockInstanceData *lock)
+{
+	if (lock->pid == MyProcPid)
+		return false;
+	for (LOCKMODE mode = 1; mode <= MaxLockMode; mode++)
+	{
+		if ((lock->waitLockMode == mode ||
+			 (lock->holdMask & LOCKBIT_ON(mode)) != 0) &&
+			DoLockModesConflict(mode, RowExclusiveLock))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A process that connects would wait for one that waits, too.  To try for the
+ * lock would be an error while the table of locks is full.
+ */
 bool
 lb_database_locked(Oid database)
 {
 	LOCKTAG		tag;
-	int			n;
+	LockData   *data;
+	bool		locked = false;
 
-	/* To try for it would be an error while the table of locks is full. */
 	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, database, 0);
-	pfree(GetLockConflicts(&tag, RowExclusiveLock, &n));
-	return n > 0;
+	if (LockWaiterCount(&tag) == 0)
+		return false;
+	data = GetLockStatusData();
+	for (int i = 0; i < data->nelements && !locked; i++)
+		locked = memcmp(&data->locks[i].locktag, &tag, sizeof(tag)) == 0 &&
+			locks_out(&data->locks[i]);
+	pfree(data->locks);
+	pfree(data);
+	return locked;
 }
 
 void

@@ -89,8 +89,9 @@ extern void lb_yield_for(const Oid *tables, int n);
 extern bool lb_must_yield(void);
 
 /*
- * Whether a command holds a database's lock that keeps new sessions out, in
- * any process.  Takes no lock of the kind.  Raises only when out of memory.
+ * Whether a command holds or awaits a database's lock that keeps new sessions
+ * out, in another process.  Takes no lock of the kind.  Raises only when out
+ * of memory.
  */
 extern bool lb_database_locked(Oid database);
 

@@ -78,6 +78,22 @@ ok(boards_ready($node, 'slow'), 'it ends');
 is($node->safe_psql('slow', q{SELECT lb_rank(100, 'slow'), lb_rank(1, 'slow')}), '1|100', 'the board answers');
 $node->safe_psql('slow', q{SELECT lb_drop_board('slow')});
 
+# So would one behind a command that itself waits for the lock.
+my $inside = $node->background_psql('slow', on_error_stop => 0, timeout => 120);
+my $waiter = $node->background_psql('postgres', on_error_stop => 0, timeout => 120);
+
+$session->query(q{BEGIN; COMMENT ON DATABASE slow IS 'a lock that others can share'});
+$waiter->query_until(qr/waits/, "\\echo waits\nALTER DATABASE slow RENAME TO gone;\n");
+ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'ALTER DATABASE%'}),
+	'a command waits for the lock');
+$inside->query(q{SELECT lb_rebuild('plain')});
+like($inside->{stderr}, qr/Reason: a command has locked the database/, 'no worker waits behind it');
+others_build('a command that waits');
+$node->safe_psql('postgres', q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'ALTER DATABASE%' AND pid <> pg_backend_pid()});
+$session->query('ROLLBACK');
+$_->quit for $inside, $waiter;
+ok(boards_ready($node, 'slow'), 'its boards are ready');
+
 #
 # The notifier waits for a synchronous standby.
 #
