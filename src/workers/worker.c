@@ -66,20 +66,33 @@ lb_logged_database(Oid database)
 	return result;
 }
 
-/* Whether a process has one of the modes that conflict with connecting. */
+/* Whether a lock of any process is as "is" says. */
 static bool
-locks_out(const LockInstanceData *lock)
+any_lock(bool (*is) (const LockInstanceData *lock, const LOCKTAG *tag),
+		 const LOCKTAG *tag)
 {
-	if (lock->pid == MyProcPid)
-		return false;
-	for (LOCKMODE mode = 1; mode <= MaxLockMode; mode++)
-	{
-		if ((lock->waitLockMode == mode ||
-			 (lock->holdMask & LOCKBIT_ON(mode)) != 0) &&
-			DoLockModesConflict(mode, RowExclusiveLock))
-			return true;
-	}
-	return false;
+	LockData   *data = GetLockStatusData();
+	bool		found = false;
+
+	for (int i = 0; i < data->nelements && !found; i++)
+		found = is(&data->locks[i], tag);
+	pfree(data->locks);
+	pfree(data);
+	return found;
+}
+
+/*
+ * Whether another process holds or awaits a database's lock in a mode that
+ * conflicts with connecting.
+ */
+static bool
+locks_out(const LockInstanceData *lock, const LOCKTAG *database)
+{
+	LOCKMASK	conflicts = GetLockTagsMethodTable(database)->conflictTab[RowExclusiveLock];
+
+	return memcmp(&lock->locktag, database, sizeof(LOCKTAG)) == 0 &&
+		lock->pid != MyProcPid &&
+		(conflicts & (lock->holdMask | LOCKBIT_ON(lock->waitLockMode))) != 0;
 }
 
 /*
@@ -90,19 +103,9 @@ bool
 lb_database_locked(Oid database)
 {
 	LOCKTAG		tag;
-	LockData   *data;
-	bool		locked = false;
 
 	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, database, 0);
-	if (LockWaiterCount(&tag) == 0)
-		return false;
-	data = GetLockStatusData();
-	for (int i = 0; i < data->nelements && !locked; i++)
-		locked = memcmp(&data->locks[i].locktag, &tag, sizeof(tag)) == 0 &&
-			locks_out(&data->locks[i]);
-	pfree(data->locks);
-	pfree(data);
-	return locked;
+	return LockWaiterCount(&tag) > 0 && any_lock(locks_out, &tag);
 }
 
 void
@@ -114,7 +117,7 @@ lb_yield_for(const Oid *tables, int n)
 
 /* Whether a process waits for a lock, and the worker is to yield for it. */
 static bool
-is_awaited(const LockInstanceData *lock)
+is_awaited(const LockInstanceData *lock, const LOCKTAG *unused)
 {
 	if (lock->waitLockMode == NoLock ||
 		lock->locktag.locktag_type != LOCKTAG_RELATION ||
@@ -141,25 +144,15 @@ is_awaited(const LockInstanceData *lock)
 static bool
 replay_waits(void)
 {
-	LockData   *data;
-	bool		waits = false;
-	int			requested = 0;
-
-	for (int i = 0; i < nyield_for && requested == 0; i++)
+	for (int i = 0; i < nyield_for; i++)
 	{
 		LOCKTAG		tag;
 
 		SET_LOCKTAG_RELATION(tag, MyDatabaseId, yield_for[i]);
-		requested = LockWaiterCount(&tag);
+		if (LockWaiterCount(&tag) > 0)
+			return any_lock(is_awaited, NULL);
 	}
-	if (requested == 0)
-		return false;
-	data = GetLockStatusData();
-	for (int i = 0; i < data->nelements && !waits; i++)
-		waits = is_awaited(&data->locks[i]);
-	pfree(data->locks);
-	pfree(data);
-	return waits;
+	return false;
 }
 
 bool
