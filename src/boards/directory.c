@@ -486,34 +486,32 @@ lb_watch_list(Oid *databases, int max)
 }
 
 void
-lb_want_visit(Oid database)
+lb_want_visit(LbVisits *visits, Oid database)
 {
-	LbFeed	   *feed = &lb_shared->feed;
 	bool		found = false;
 
-	SpinLockAcquire(&feed->mutex);
-	for (int i = 0; i < Min(feed->nvisits, LB_MAX_VISITS) && !found; i++)
-		found = feed->visits[i] == database;
-	if (!found && feed->nvisits <= LB_MAX_VISITS)
+	SpinLockAcquire(&visits->mutex);
+	for (int i = 0; i < Min(visits->n, LB_MAX_VISITS) && !found; i++)
+		found = visits->databases[i] == database;
+	if (!found && visits->n <= LB_MAX_VISITS)
 	{
-		if (feed->nvisits < LB_MAX_VISITS)
-			feed->visits[feed->nvisits] = database;
-		feed->nvisits++;
+		if (visits->n < LB_MAX_VISITS)
+			visits->databases[visits->n] = database;
+		visits->n++;
 	}
-	SpinLockRelease(&feed->mutex);
+	SpinLockRelease(&visits->mutex);
 	lb_wake_launcher();
 }
 
 int
-lb_take_visits(Oid *databases)
+lb_take_visits(LbVisits *visits, Oid *databases)
 {
-	LbFeed	   *feed = &lb_shared->feed;
 	int			n;
 
-	SpinLockAcquire(&feed->mutex);
-	n = feed->nvisits;
-	memcpy(databases, feed->visits, Min(n, LB_MAX_VISITS) * sizeof(Oid));
-	feed->nvisits = 0;
-	SpinLockRelease(&feed->mutex);
+	SpinLockAcquire(&visits->mutex);
+	n = visits->n;
+	memcpy(databases, visits->databases, Min(n, LB_MAX_VISITS) * sizeof(Oid));
+	visits->n = 0;
+	SpinLockRelease(&visits->mutex);
 	return n;
 }

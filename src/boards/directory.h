@@ -110,12 +110,13 @@ extern void lb_watch_forget(Oid database);
 extern int	lb_watch_list(Oid *databases, int max);
 
 /*
- * A database has new definitions, or lacks some; InvalidOid: a database was
- * dropped.  The launcher takes the list, of LB_MAX_VISITS at most; if
- * lb_take_visits() returns more, all databases want a visit, and some may have
- * been dropped.  Never raise.
+ * Add a database to those that the launcher is to have visited, for new
+ * definitions or for missing ones; InvalidOid: a database was dropped.  The
+ * launcher takes the list, of LB_MAX_VISITS at most; if lb_take_visits()
+ * returns more, all databases want a visit, and some may have been dropped.
+ * Take the list's mutex.  Never raise.
  */
-extern void lb_want_visit(Oid database);
-extern int	lb_take_visits(Oid *databases);
+extern void lb_want_visit(LbVisits *visits, Oid database);
+extern int	lb_take_visits(LbVisits *visits, Oid *databases);
 
 #endif							/* LB_DIRECTORY_H */

@@ -124,7 +124,7 @@ shmem_startup(void)
 		pg_atomic_init_u32(&lb_shared->applier_pid, 0);
 		pg_atomic_init_u64(&lb_shared->requested, 0);
 		pg_atomic_init_u32(&lb_shared->xid_wanted, 0);
-		pg_atomic_init_u32(&lb_shared->visit_failed, InvalidOid);
+		SpinLockInit(&lb_shared->failed_visits.mutex);
 		pg_atomic_init_u32(&lb_shared->visited, 0);
 		pg_atomic_init_u32(&lb_shared->visit_state, 0);
 		pg_atomic_init_u32(&lb_shared->visit_task, 0);

@@ -289,11 +289,19 @@ typedef struct LbDatabase
 /* Chains of each hash table of the directory. */
 #define LB_DIRECTORY_BUCKETS 2048
 
+/* Databases that the launcher is to have visited. */
+#define LB_MAX_VISITS 16
+typedef struct LbVisits
+{
+	slock_t		mutex;
+	int			n;				/* LB_MAX_VISITS + 1: all databases */
+	Oid			databases[LB_MAX_VISITS];
+} LbVisits;
+
 /*
  * What a primary feeds its standbys, and what a standby knows: see
  * feed/README.  Here since shared memory is set up here.
  */
-#define LB_MAX_VISITS 16
 typedef struct LbFeed
 {
 	bool		initialized;
@@ -305,10 +313,8 @@ typedef struct LbFeed
 	pg_atomic_uint32 anew;		/* how often a standby has begun to follow */
 	pg_atomic_uint64 messages;	/* written, or replayed */
 	pg_atomic_uint64 bytes;
+	LbVisits	visits;			/* see lb_want_visit() */
 	slock_t		mutex;			/* of all below */
-	int			nvisits;		/* databases that the launcher has to have
-								 * visited, or LB_MAX_VISITS + 1: all */
-	Oid			visits[LB_MAX_VISITS];
 	int64		lag;			/* microseconds from the last commit with
 								 * changes to its settling, on a standby */
 	TimestampTz settled;		/* when that was; 0: never */
@@ -364,7 +370,7 @@ typedef struct LbSharedState
 	pg_atomic_uint64 horizon;	/* a full xid: every snapshot sees all
 								 * transactions before it */
 	pg_atomic_uint32 xid_wanted;	/* see lb_want_xid() */
-	pg_atomic_uint32 visit_failed;	/* see lb_visit_has_failed() */
+	LbVisits	failed_visits;	/* see lb_visit_has_failed() */
 	pg_atomic_uint32 visited;	/* the database that is in maintenance; that
 								 * and these are in workers/turn.h */
 	pg_atomic_uint32 visit_state;	/* LbVisitState */

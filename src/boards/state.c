@@ -258,6 +258,7 @@ lb_claim_build(LbSharedBoard *shared, uint64 *generation)
 	{
 		shared->builder = MyProcPid;
 		change_phase(shared, LB_RUNNING);
+		shared->passing = false;
 		shared->build_start = now;
 		*generation = shared->generation;
 		claimed = true;

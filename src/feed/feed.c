@@ -56,6 +56,7 @@ shmem_startup(void)
 		pg_atomic_init_u32(&feed->anew, 0);
 		pg_atomic_init_u64(&feed->messages, 0);
 		pg_atomic_init_u64(&feed->bytes, 0);
+		SpinLockInit(&feed->visits.mutex);
 		SpinLockInit(&feed->mutex);
 		feed->initialized = true;
 	}

@@ -589,7 +589,7 @@ end_transaction(LbInFlight *xact, bool committed)
 	}
 	visit_counted(xact, false);
 	if (committed && xact->visits)
-		lb_want_visit(xact->visit);
+		lb_want_visit(&lb_shared->feed.visits, xact->visit);
 	lb_inflight_delete(xact);
 	lb_update_horizon(false);
 }

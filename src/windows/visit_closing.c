@@ -292,7 +292,7 @@ scan_boards(LbVisit *visit, const LbDefinition *defn, const char *no_key)
 	/* The index is still being built. */
 	if (!found)
 	{
-		visit->done.more |= wait == LB_WAIT_TIMEOUT;
+		visit->done.more |= waits;
 		return;
 	}
 	if (thorough || distributed)

@@ -91,14 +91,7 @@ lb_visit_later(void)
 void
 lb_visit_has_failed(Oid database)
 {
-	uint32		failed = InvalidOid;
-
-	/* Where there is another one, all are visited. */
-	if (!pg_atomic_compare_exchange_u32(&lb_shared->visit_failed, &failed,
-										database) &&
-		failed != database)
-		pg_atomic_write_u32(&lb_shared->visit_failed, Template1DbOid);
-	lb_wake_launcher();
+	lb_want_visit(&lb_shared->failed_visits, database);
 }
 
 /* Whether a worker could connect to a database. */
@@ -123,18 +116,25 @@ lb_visit_again(void)
 {
 	static TimestampTz last = 0;
 	TimestampTz now = GetCurrentTimestamp();
-	Oid			database;
+	Oid			failed[LB_MAX_VISITS];
+	int			n;
 
-	if (pg_atomic_read_u32(&lb_shared->visit_failed) == InvalidOid)
-		return LB_IDLE_SLEEP;
 	if (!lb_elapsed(last, now, FAILED_AGAIN))
 		return FAILED_AGAIN;
+	n = lb_take_visits(&lb_shared->failed_visits, failed);
+	if (n == 0)
+		return LB_IDLE_SLEEP;
 	last = now;
-	database = pg_atomic_exchange_u32(&lb_shared->visit_failed, InvalidOid);
-	if (database == Template1DbOid)
+	if (n > LB_MAX_VISITS)
+	{
 		lb_visit_all();
-	else if (can_connect(database))
-		lb_add_visit(database);
+		n = 0;
+	}
+	for (int i = 0; i < n; i++)
+	{
+		if (can_connect(failed[i]))
+			lb_add_visit(failed[i]);
+	}
 	return LB_IDLE_SLEEP;
 }
 
@@ -168,7 +168,7 @@ lb_visit_as_fed(void)
 	static uint32 begun = 0;
 	uint32		anew = pg_atomic_read_u32(&lb_shared->feed.anew);
 	Oid			wanted[LB_MAX_VISITS];
-	int			n = lb_take_visits(wanted);
+	int			n = lb_take_visits(&lb_shared->feed.visits, wanted);
 	bool		all = n > LB_MAX_VISITS || begun != anew;
 	bool		dropped = all;
 

@@ -165,6 +165,44 @@ ok(boards_ready($node, 'slow'), 'the error is gone, and the board is built');
 verified_in('slow', 'at the end');
 $session->quit;
 
+#
+# Workers that cannot enter the boards of their database come again; other databases have
+# no visit for that.
+#
+
+# The line that says that a worker has started in a database
+sub start_of
+{
+	my $oid = $node->safe_psql('postgres', "SELECT oid FROM pg_database WHERE datname = '$_[0]'");
+
+	return qr/starting background worker process "leaderboard worker for database $oid"/;
+}
+
+$node->safe_psql('postgres', 'CREATE DATABASE quiet');
+$node->safe_psql($_, "BEGIN; LOCK TABLE lb_board; PREPARE TRANSACTION '$_'") for 'slow', 'other';
+$node->append_conf('postgresql.conf', 'log_min_messages = debug1');
+$node->stop;
+
+my $place = -s $node->logfile;
+
+$node->start;
+for my $db ('slow', 'other')
+{
+	my $start = start_of($db);
+
+	ok($node->wait_for_log(qr/(?:$start.*){3}/s, $place), "$db: a worker comes again");
+}
+
+my $quiet = start_of('quiet');
+
+is(scalar(() = slurp_file($node->logfile, $place) =~ /$quiet/g), 1, 'not in other databases');
+$node->safe_psql($_, "ROLLBACK PREPARED '$_'") for 'slow', 'other';
+for my $db ('slow', 'other')
+{
+	ok($node->poll_query_until($db, q{SELECT bool_and(state = 'ready') FROM lb_stat_board}), "$db: its boards are built without a read");
+	verified_in($db, "$db, after lost visits");
+}
+
 sub verified_in
 {
 	my ($db, $what) = @_;
