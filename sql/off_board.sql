@@ -127,6 +127,89 @@ SELECT lbt.given_back('club');
 SELECT * FROM off;
 SELECT * FROM lb_verify();
 
+-- A row that is ranked, with a text that is too long for a key: the queries of its board
+-- are run, and no other board of the family has less of its index.
+CREATE TABLE clan (realm text, name text, points int, PRIMARY KEY (realm, name));
+INSERT INTO clan SELECT (ARRAY['A', 'B', 'C'])[1 + i % 3], 'clan ' || i, i * 7919 % 1000 FROM generate_series(1, 9000) i;
+SELECT lb_create_board('clans', 'clan', 'name', 'points DESC', board_column => 'realm');
+SELECT lb_wait_ready();
+ANALYZE clan;
+CREATE VIEW clans AS SELECT board, state, reason, members, off_board FROM lb_stat_board WHERE board ~ '^clans' ORDER BY board COLLATE "C";
+
+-- Which reads of the board A, and of B, are by the index; and whether the answers are those of the queries.
+CREATE FUNCTION read_clans() RETURNS TABLE (board text, by_index bigint, by_query bigint, planned text, same boolean) LANGUAGE plpgsql AS $$
+DECLARE
+	query text;
+	by_boards text;
+	without text;
+BEGIN
+	FOREACH board IN ARRAY '{clans:A,clans:B}'::text[] LOOP
+		query := format($q$SELECT concat(lb_rank_key('clan 300', %1$L), ' ', lb_count(%1$L), ' ', lb_rank_key(repeat('x', 600), %1$L), ' ',
+			lb_percentile_key('clan 302', %1$L), ' ', (SELECT string_agg(t::text, ' ') FROM lb_top_key(3, %1$L) t))$q$, board);
+		SELECT index_reads, query_limit INTO by_index, by_query FROM lb_stat(board);
+		EXECUTE query INTO by_boards;
+		SELECT index_reads - by_index, query_limit - by_query INTO by_index, by_query FROM lb_stat(board);
+		SET LOCAL leaderboard.enable_index = off;
+		EXECUTE query INTO without;
+		SET LOCAL leaderboard.enable_index = on;
+		planned := lbt.answered_by(format('SELECT count(*) + 1 FROM clan WHERE realm = %L AND points > 500', right(board, 1)));
+		same := by_boards = without;
+		RETURN NEXT;
+	END LOOP;
+END $$;
+SELECT * FROM read_clans();
+INSERT INTO clan VALUES ('A', repeat('x', 600), 5000);
+SELECT * FROM clans;
+SELECT * FROM read_clans();
+SELECT * FROM lb_verify();
+SELECT rank, left(member, 8) AS member, score FROM lb_top_key(2, 'clans:A');
+-- A build counts them.
+SELECT lb_rebuild('clans');
+SELECT * FROM clans;
+SELECT * FROM read_clans();
+-- The snapshot and own changes decide.
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT lb_count('clans:A'), lb_count('clans:B');
+UPDATE clan SET name = 'short' WHERE name LIKE 'xxx%';
+SELECT * FROM read_clans();
+SAVEPOINT a;
+INSERT INTO clan VALUES ('B', repeat('y', 513), NULL);
+SELECT * FROM read_clans();
+INSERT INTO clan VALUES ('B', repeat('y', 514), 5001);
+SELECT * FROM read_clans();
+UPDATE clan SET realm = 'A' WHERE name LIKE 'yyy%';
+SELECT * FROM read_clans();
+ROLLBACK TO a;
+SELECT * FROM read_clans();
+PREPARE TRANSACTION 'clans';
+SELECT * FROM read_clans();
+COMMIT PREPARED 'clans';
+SELECT * FROM read_clans();
+SELECT * FROM clans;
+-- A generic plan that was made without the row.
+PREPARE realm(text) AS SELECT count(*) + 1 FROM clan WHERE realm = $1 AND points > 500;
+SELECT lbt.answered_by('EXECUTE realm(''A'')');
+INSERT INTO clan VALUES ('A', repeat('x', 600), 5000);
+SELECT lbt.answered_by('EXECUTE realm(''A'')'), lbt.answered_by('EXECUTE realm(''B'')');
+EXPLAIN (COSTS OFF) SELECT count(*) + 1 FROM clan WHERE realm = 'A' AND points > 500;
+-- Where a board that is offline raises an error, so does this one.
+SET leaderboard.offline = error;
+SELECT lb_count('clans:A');
+SELECT lb_count('clans:B');
+EXECUTE realm('A');
+RESET leaderboard.offline;
+-- A board of which no row has a key.
+INSERT INTO clan VALUES ('D', repeat('x', 600), 1), ('D', repeat('y', 600), 2);
+SELECT lb_count('clans:D'), lb_rank_key(repeat('x', 600), 'clans:D');
+SELECT * FROM clans;
+SELECT * FROM lb_verify();
+DELETE FROM clan WHERE length(name) > 512;
+SELECT lbt.given_back('clan');
+SELECT * FROM clans;
+SELECT * FROM read_clans();
+SELECT * FROM lb_verify();
+DEALLOCATE realm;
+
 -- lb_hide() and lb_show() on the default tables.
 SELECT lb_create_tables();
 SELECT lb_wait_ready();
@@ -144,5 +227,6 @@ EXPLAIN (COSTS OFF) EXECUTE kept;
 SELECT lbt.answered_by('SELECT count(*) + 1 FROM player_scores WHERE score > 420');
 SELECT * FROM lb_verify();
 
-DROP VIEW off, ranked_player;
-DROP TABLE player, club, player_scores, player_score_windows, asked;
+DROP VIEW off, ranked_player, clans;
+DROP FUNCTION read_clans();
+DROP TABLE player, club, clan, player_scores, player_score_windows, asked;

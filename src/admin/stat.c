@@ -47,6 +47,7 @@
 #include "feed/life.h"
 #include "feed/redo.h"
 #include "ledger/backlog.h"
+#include "ledger/off_board.h"
 #include "ledger/prepared.h"
 #include "sql/check.h"
 #include "sql/spi.h"
@@ -189,21 +190,26 @@ put_row(Listing *list, const char *name, const BoardRow *row, RowKind kind)
 	const DefRow *def = &list->def;
 	Datum		values[MAX_COLUMNS];
 	bool		nulls[MAX_COLUMNS];
+	const char *reason = "";
 	int			i = 0;
 
 	memset(nulls, 0, sizeof(nulls));
 	values[i++] = CStringGetTextDatum(name);
 	values[i++] = ObjectIdGetDatum(def->source);
 	values[i++] = CStringGetTextDatum(state_name(def));
-	nulls[i] = def->state == LB_READY || def->reason[0] == '\0';
-	values[i] = nulls[i] ? (Datum) 0 : CStringGetTextDatum(def->reason);
+	if (def->state != LB_READY)
+		reason = def->reason;
+	else if (lb_rows_without_key(row->off_board) != 0)
+		reason = lb_no_key_reason;
+	nulls[i] = reason[0] == '\0';
+	values[i] = nulls[i] ? (Datum) 0 : CStringGetTextDatum(reason);
 	i++;
 	nulls[i] = def->state != LB_READY;
 	nulls[i + 1] = def->state != LB_READY || kind == ROW_FAMILY;
 	nulls[i + 2] = def->state != LB_READY;
 	values[i++] = Int64GetDatum(row->members);
 	values[i++] = Int64GetDatum(row->distinct);
-	values[i++] = Int64GetDatum(row->off_board);
+	values[i++] = Int64GetDatum(lb_rows_off_board(row->off_board));
 	values[i++] = Int64GetDatum(row->bytes);
 	values[i++] = Int64GetDatum(def->build_done);
 	values[i++] = Int64GetDatum(def->build_total);

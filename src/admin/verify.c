@@ -41,7 +41,7 @@
 #include "boards/target.h"
 #include "boards/wait.h"
 #include "capture/ddl.h"
-#include "capture/trigger.h"
+#include "ledger/off_board.h"
 #include "feed/redo.h"
 #include "reads/access_lock.h"
 #include "reads/text.h"
@@ -123,8 +123,8 @@ put_reports(Verify *v)
 /*
  * Copy the keys of a board from place on, as the snapshot sees them, as many
  * as fit.  Returns how many, or -1 with a reason why the index cannot be
- * looked at.  At place 0, *off_board is set to how many rows are off the
- * board; -1: not known.
+ * looked at.  At place 0, *off_board is set to the sum of the rows that are
+ * not in the index (off_board.h); -1: not known.
  */
 static int
 copy_keys(Verify *v, const LbTarget *target, uint64 place, int64 *keys,
@@ -365,7 +365,7 @@ verify_counts(Verify *v, const char *name, const LbTarget *target,
 
 /*
  * Compare one board with its tuples (see verify_keys).  The scan has met
- * off_board rows that are not ranked.
+ * so many rows that are not in the index (off_board.h).
  */
 static void
 verify_board(Verify *v, const LbTarget *target, LbSort *sort, int64 number,
@@ -382,8 +382,13 @@ verify_board(Verify *v, const LbTarget *target, LbSort *sort, int64 number,
 		verify_keys(v, name, target, sort, number, tuple, &counted);
 	if (counted != off_board && counted >= 0)
 		report(v, name, NULL,
-			   psprintf(INT64_FORMAT " rows are off the board, the table has " INT64_FORMAT,
-						counted, off_board));
+			   psprintf(INT64_FORMAT " rows are off the board and " INT64_FORMAT
+						" without a key, the table has " INT64_FORMAT
+						" and " INT64_FORMAT,
+						lb_rows_off_board(counted),
+						lb_rows_without_key(counted),
+						lb_rows_off_board(off_board),
+						lb_rows_without_key(off_board)));
 	pfree(name);
 }
 
@@ -514,9 +519,7 @@ compare(Verify *v, const LbTarget *only, LOCKMODE lockmode)
 	lb_pause("verify");
 	sort = lb_sort_rows(defn, rel, v->snapshot, &values, false, NULL,
 						no_poll);
-	if (sort == NULL)
-		report(v, defn->name, NULL, lb_no_key_reason);
-	else if (!defn->family)
+	if (!defn->family)
 	{
 		const int64 *tuple = lb_sort_next(sort);
 		LbTarget	target;

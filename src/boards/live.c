@@ -76,6 +76,7 @@ lb_live_board_new(const LbMem *mem, const LbSharedBoard *shared, uint32 hash,
 	board->backlog = 0;
 	board->off_board = 0;
 	board->off_board_xid = 0;
+	board->no_key = false;
 	board->queue_first = LB_NONE;
 	board->queue_last = LB_NONE;
 	board->hash = hash;

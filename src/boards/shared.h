@@ -40,8 +40,8 @@ typedef enum LbCause
 	LB_CAUSE_TRIGGER,			/* a capture trigger is missing or disabled */
 	LB_CAUSE_OWN_CHANGES,		/* own changes that are not known yet */
 	LB_CAUSE_UNSETTLED,			/* others' changes that are not known yet */
-	LB_CAUSE_LIMIT,				/* a name or a result too long for the index,
-								 * or a score that may be -0 */
+	LB_CAUSE_LIMIT,				/* a name, a result or a row's text too long
+								 * for the index, or a score that may be -0 */
 	LB_CAUSE_COUNTS,			/* of a function: the board keeps counts,
 								 * which do not tell */
 	LB_CAUSE_OFF_BOARD,			/* of a node: it asks for all rows of a table,
@@ -120,9 +120,10 @@ typedef struct LbLiveBoard
 	uint32		backlog;		/* entries that have settled since; a
 								 * publication without any counts as one */
 	int64		off_board;		/* rows of the table that are of this board
-								 * and not ranked, as far as settled: see
-								 * ledger/off_board.c */
+								 * and not in the index, as far as settled: a
+								 * sum, see ledger/off_board.c */
 	uint64		off_board_xid;	/* the next xid when that was changed last */
+	bool		no_key;			/* the sum has had rows without a key */
 	LbRef		queue_first;	/* settled while a build is running */
 	LbRef		queue_last;
 	uint32		hash;			/* of the value */

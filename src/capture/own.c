@@ -393,6 +393,14 @@ lb_own_changes(const LbTarget *target, CommandId curcid, bool as_sums,
 }
 
 bool
+lb_own_no_key(const LbTarget *target)
+{
+	LbXactBoard *board;
+
+	return find_own(target, &board) != NULL && board != NULL && board->no_key;
+}
+
+bool
 lb_own_off_board(const LbTarget *target, CommandId curcid, bool *truncated,
 				 int64 *rows)
 {

@@ -44,6 +44,12 @@ extern bool lb_own_off_board(const LbTarget *target, CommandId curcid,
 							 bool *truncated, int64 *rows);
 
 /*
+ * Whether the transaction has changed the number of the target's rows without
+ * a key, and may have taken that back.  Never raises.
+ */
+extern bool lb_own_no_key(const LbTarget *target);
+
+/*
  * Sum up all changes of a board, whose definition is attached, to be
  * published.  The entries are in the transaction's memory.  Returns false if
  * a sum is ambiguous, or if there is no memory.  Raises only when interrupted.

@@ -44,7 +44,6 @@
 PG_FUNCTION_INFO_V1(lb_capture);
 PG_FUNCTION_INFO_V1(lb_set_updated_at);
 
-const char	lb_no_key_reason[] = "a row has a text that is too long for the index";
 
 /*
  * Put the words of a column's value behind the n words of a key where there
@@ -126,7 +125,7 @@ put_words(LbDefinition *defn, TupleTableSlot *slot, int64 *key)
 		n += more;
 	}
 	if (unlikely(defn->signed_zeros) && !note_negative_zero(defn, slot))
-		return LB_NO_KEY;
+		return LB_UNNOTED;
 	return state;
 }
 
@@ -291,16 +290,16 @@ capture_row(LbDefinition *defn, TriggerData *trigger)
 	if (unlikely(defn->signed_zeros) && newslot != NULL &&
 		has_negative_zero(defn, newslot))
 		lb_xact_make_defn(defn)->negative_zero = true;
-	if (old.state == LB_NO_KEY || new.state == LB_NO_KEY)
+	if (unlikely(old.state == LB_UNNOTED || new.state == LB_UNNOTED))
 	{
-		lb_xact_set_unknown(defn, lb_no_key_reason);
+		lb_xact_set_unknown(defn, "a row has a -0");
 		return;
 	}
 	same_board = old.state == new.state && old.state != LB_NOT_RANKED &&
 		lb_value_equal(&old.value, &new.value);
 	if (LB_PLANTED(14))
 		same_board |= old.state == LB_OFF_BOARD && new.state == LB_OFF_BOARD;
-	if (same_board && (old.state == LB_OFF_BOARD ||
+	if (same_board && (old.state != LB_RANKED ||
 					   lb_key_cmp(shape, old.key, new.key) == 0))
 		return;
 
@@ -320,12 +319,14 @@ capture_row(LbDefinition *defn, TriggerData *trigger)
 	{
 		if (old.state == LB_RANKED)
 			lb_xact_add_change(defn, &old.value, old.key, NULL, old.cid);
-		else if (old.state == LB_OFF_BOARD)
-			lb_xact_add_off_board(defn, &old.value, -1, old.cid);
+		else if (old.state != LB_NOT_RANKED)
+			lb_xact_add_off_board(defn, &old.value,
+								  -lb_row_off_board(old.state), old.cid);
 		if (new.state == LB_RANKED)
 			lb_xact_add_change(defn, &new.value, NULL, new.key, new.cid);
-		else if (new.state == LB_OFF_BOARD)
-			lb_xact_add_off_board(defn, &new.value, 1, new.cid);
+		else if (new.state != LB_NOT_RANKED)
+			lb_xact_add_off_board(defn, &new.value,
+								  lb_row_off_board(new.state), new.cid);
 	}
 }
 

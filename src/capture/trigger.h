@@ -12,6 +12,7 @@
 
 #include "boards/definition.h"
 #include "boards/live.h"
+#include "ledger/off_board.h"
 
 /* What a board has of a row. */
 typedef enum LbRowState
@@ -23,15 +24,22 @@ typedef enum LbRowState
 								 * rank it: ranked_if is not true, or a column
 								 * of the key is null */
 	LB_RANKED,					/* a key */
-	LB_NO_KEY					/* the row is ranked, but no key can have it */
+	LB_NO_KEY,					/* the row is ranked, but a text is too long
+								 * for a key: it is counted on its board */
+	LB_UNNOTED					/* it has a -0, and the board is not in shared
+								 * memory, where that is noted */
 } LbRowState;
 
-/* Why a board with such a row has no index. */
-extern const char lb_no_key_reason[];
+/* What a row of a board that is not LB_RANKED adds to the sum of those. */
+static inline int64
+lb_row_off_board(LbRowState state)
+{
+	return state == LB_NO_KEY ? LB_NO_KEY_ROW : 1;
+}
 
 /*
  * The key of a row of defn's source, as the board ranks it, and the value of
- * its board, which is set for LB_OFF_BOARD too.  key has room for
+ * its board, which is set for all rows that are counted.  key has room for
  * LB_MAX_KEY_WORDS.  value may point into room, which has LB_ROW_ROOM bytes,
  * or into the row, or into memory that is palloc'd.  Notes a score of -0 in
  * shared memory.  Can raise, since values may be toasted.

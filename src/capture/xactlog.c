@@ -38,6 +38,7 @@
 #include "boards/resolve.h"
 #include "capture/xactlog.h"
 #include "capture/xactlog_internal.h"
+#include "ledger/off_board.h"
 #include "util/planted.h"
 
 /* In changes like the one that is to be added first. */
@@ -464,7 +465,7 @@ continues_last(const LbXactBoard *board, CommandId cid)
 }
 
 void
-lb_xact_add_off_board(LbDefinition *defn, const LbValue *value, int rows,
+lb_xact_add_off_board(LbDefinition *defn, const LbValue *value, int64 rows,
 					  CommandId cid)
 {
 	LbXactBoard *board = make_board(defn, value);
@@ -485,6 +486,7 @@ lb_xact_add_off_board(LbDefinition *defn, const LbValue *value, int rows,
 		next->rows = 0;
 	}
 	board->off_board[board->noff_board - 1].rows += rows;
+	board->no_key |= lb_changes_no_key(rows);
 }
 
 void

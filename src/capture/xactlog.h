@@ -184,6 +184,7 @@ typedef struct LbXactBoard
 	int			noff_board;
 	int			max_off_board;
 	LbOffBoard *off_board;
+	bool		no_key;			/* some were without a key */
 	LbPublication *pub;			/* from PRE_COMMIT on */
 
 	LbOwnSums	own[LB_MAX_OWN_SUMS];
@@ -246,7 +247,7 @@ extern void lb_xact_add_change(LbDefinition *defn, const LbValue *value,
  * now.  Raises as lb_xact_add_change() does.
  */
 extern void lb_xact_add_off_board(LbDefinition *defn, const LbValue *value,
-								  int rows, CommandId cid);
+								  int64 rows, CommandId cid);
 
 /* Append a TRUNCATE of the source.  Can raise. */
 extern void lb_xact_add_truncate(LbXactDefn *xdefn);

@@ -1,16 +1,20 @@
 /*-------------------------------------------------------------------------
  *
  * off_board.c
- *	  How many rows of its table a board does not rank.
+ *	  How many rows of its table are not in a board's index.
  *
  * A row is off the board if ranked_if is not true for it, or a column of its
  * key is null.  While no row is off the board, a query of the table that does
  * not say "ranked" asks for the board's rows, and the index can answer it.
  *
- * Such rows have no keys.  What is kept is their number, which is a sum: each
- * transaction publishes by how much it changes it, and settling adds that, in
- * whatever order.  Rows of a family without a value of the board column are of
- * none of its boards, and so are not counted: no query asks a family for them.
+ * A ranked row has no key if a text of it is too long.  While there is one,
+ * all reads of its board run their queries.
+ *
+ * The index does not have such rows.  What is kept is their number, which is a
+ * sum: each transaction publishes by how much it changes it, and settling adds
+ * that, in whatever order.  Rows of a family without a value of the board
+ * column are of none of its boards, and so are not counted: no query asks a
+ * family for them.
  *
  * A snapshot wants the number without what has settled and it does not see,
  * and with what is pending and it sees.  The walks are those of collect.c,
@@ -27,6 +31,8 @@
 #include "ledger/off_board.h"
 #include "ledger/queue.h"
 #include "util/planted.h"
+
+const char	lb_no_key_reason[] = "a row has a text that is too long for the index";
 
 void
 lb_add_off_board(LbSharedBoard *shared, LbLiveBoard *board, int64 rows)
@@ -99,7 +105,7 @@ lb_count_off_board(const LbLiveBoard *board, const LbSnapshot *snapshot,
 
 /* Whether rows are off at most a tenth of a family's boards now. */
 static bool
-few_are_incomplete(LbSharedBoard *shared)
+few_are_incomplete(LbSharedBoard *shared, int64 rows)
 {
 	uint64		nboards = 0;
 
@@ -109,7 +115,7 @@ few_are_incomplete(LbSharedBoard *shared)
 		nboards += shared->stripes[s].boards.entries;
 		LWLockRelease(&shared->stripes[s].lock);
 	}
-	return pg_atomic_read_u64(&shared->off_board) <= nboards / 10;
+	return (uint64) rows <= nboards / 10;
 }
 
 int64
@@ -118,13 +124,13 @@ lb_off_board_now(LbDefinition *defn, const LbTarget *target)
 	LbSharedBoard *shared = lb_shared_board_attach(defn, false);
 	LbStripe   *stripe;
 	const LbLiveBoard *board;
-	int64		rows;
+	int64		sum;
 	LbRef		ref;
 
-	rows = shared == NULL ? 0 : pg_atomic_read_u64(&shared->off_board);
-	if (rows == 0 || target == NULL)
-		return rows;
-	rows = 0;
+	sum = shared == NULL ? 0 : pg_atomic_read_u64(&shared->off_board);
+	if (sum == 0 || target == NULL)
+		return sum;
+	sum = 0;
 	stripe = &shared->stripes[target->stripe];
 	LWLockAcquire(&stripe->lock, LW_SHARED);
 	if (lb_shared_board_is(shared, defn->generation) && lb_is_ready(shared))
@@ -132,19 +138,21 @@ lb_off_board_now(LbDefinition *defn, const LbTarget *target)
 		board = lb_live_board_find(shared, stripe, target->hash,
 								   &target->value, &ref);
 		if (board != NULL)
-			rows = board->off_board;
+			sum = board->off_board;
 	}
 	LWLockRelease(&stripe->lock);
-	return rows;
+	return sum;
 }
 
 bool
-lb_is_complete_now(LbDefinition *defn, const LbTarget *target)
+lb_is_complete_now(LbDefinition *defn, const LbTarget *target, bool ranked)
 {
 	LbSharedBoard *shared = lb_shared_board_attach(defn, false);
+	int64		sum = lb_off_board_now(defn, target);
+	int64		rows = lb_rows_without_key(sum);
 
-	if (target != NULL)
-		return lb_off_board_now(defn, target) == 0;
-	return shared == NULL || pg_atomic_read_u64(&shared->off_board) == 0 ||
-		few_are_incomplete(shared);
+	if (!ranked)
+		rows += lb_rows_off_board(sum);
+	return rows == 0 ||
+		(target == NULL && few_are_incomplete(shared, rows));
 }

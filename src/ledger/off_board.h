@@ -14,6 +14,36 @@
 #include "ledger/snapshot.h"
 
 /*
+ * A row without a key counts as so many rows off the board: one sum has both
+ * numbers.  It would take 2^35 rows off the board in one transaction, or 2^28
+ * rows without a key, to mistake one for the other.
+ */
+#define LB_NO_KEY_ROW (INT64CONST(1) << 36)
+
+/* The two numbers in the sum of all rows of a board, or of several. */
+static inline int64
+lb_rows_off_board(int64 sum)
+{
+	return sum & (LB_NO_KEY_ROW - 1);
+}
+
+static inline int64
+lb_rows_without_key(int64 sum)
+{
+	return sum >> 36;
+}
+
+/* Whether a change of the sum changes the number of rows without a key. */
+static inline bool
+lb_changes_no_key(int64 rows)
+{
+	return rows >= LB_NO_KEY_ROW / 2 || rows < -LB_NO_KEY_ROW / 2;
+}
+
+/* Why the queries of a board with such a row are run. */
+extern const char lb_no_key_reason[];
+
+/*
  * Count rows off a board that is one of the definition's stripes.  Needs the
  * stripe's exclusive lock.
  */
@@ -28,9 +58,9 @@ extern void lb_settle_off_board(LbSharedBoard *shared, LbStripe *stripe,
 								LbLiveBoard *board, const LbPublication *pub);
 
 /*
- * How many rows are off a board for a snapshot, other than by the caller's own
- * changes.  board is NULL if it does not live.  lb_collect() has succeeded for
- * the snapshot under this hold of the lock, with these outcomes.  Returns
+ * The sum of the rows off a board for a snapshot, other than by the caller's
+ * own changes.  board is NULL if it does not live.  lb_collect() has succeeded
+ * for the snapshot under this hold of the lock, with these outcomes.  Returns
  * false if that takes too long to find out, or needs an outcome that has not
  * been looked up.  Needs the stripe's lock, shared.
  */
@@ -39,15 +69,18 @@ extern bool lb_count_off_board(const LbLiveBoard *board,
 							   const LbOutcomes *outcomes, int64 *rows);
 
 /*
- * Whether no row is off the target's board now, as far as settled.  Without a
- * target, that is the board of a family that only the plan's run will tell:
- * whether most of its boards are so.  Takes the stripes' locks, shared.  Can
- * raise what a catalog lookup can raise.
+ * Whether the target's board has all rows of the table in its index now, or
+ * with ranked all ranked rows, as far as settled.  Without a target, that is
+ * the board of a family that only the plan's run will tell: whether most of
+ * its boards have.  Takes the stripes' locks, shared.  Can raise what a
+ * catalog lookup can raise.
  */
-extern bool lb_is_complete_now(LbDefinition *defn, const LbTarget *target);
+extern bool lb_is_complete_now(LbDefinition *defn, const LbTarget *target,
+							   bool ranked);
 
 /*
- * How many rows are; without a target, of all boards of the family.  Likewise.
+ * The sum of the rows that it has not; without a target, of all boards of the
+ * family.  Likewise.
  */
 extern int64 lb_off_board_now(LbDefinition *defn, const LbTarget *target);
 

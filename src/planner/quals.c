@@ -504,14 +504,15 @@ miss_off_board(const LbSource *source, LbDefinition *defn,
 						 lb_recorded(&defn->columns[i]));
 	}
 	lb_note_off_board(source->root, source->rel->relid, defn,
-					  lb_off_board_now(defn, target), conditions.data);
+					  lb_rows_off_board(lb_off_board_now(defn, target)),
+					  conditions.data);
 	return false;
 }
 
-/* Whether no row is off the board that the quals are of. */
+/* Whether the board has all rows in its index that the quals ask for. */
 static bool
-is_complete_now(const LbSource *source, LbDefinition *defn,
-				const LbQuals *quals)
+has_rows_now(const LbSource *source, LbDefinition *defn,
+			 const LbQuals *quals)
 {
 	LbTarget	target = {.defn = defn,.value = {0, ""}};
 	const LbTarget *known = &target;
@@ -519,6 +520,8 @@ is_complete_now(const LbSource *source, LbDefinition *defn,
 	Oid			types[LB_MAX_VALUE_COLUMNS];
 	Datum		values[LB_MAX_VALUE_COLUMNS];
 
+	if (lb_off_board_now(defn, NULL) == 0)
+		return true;
 	for (int i = 0; i < defn->nboard && known != NULL; i++)
 	{
 		const Const *value = (const Const *) quals->values[i];
@@ -534,7 +537,9 @@ is_complete_now(const LbSource *source, LbDefinition *defn,
 	if (defn->family && known != NULL &&
 		!lb_set_target_value(&target, types, values, room))
 		return true;
-	return lb_is_complete_now(defn, known) ||
+	if (!lb_is_complete_now(defn, known, true))
+		return lb_miss(source, defn, LB_MISS_NOT_READY);
+	return !quals->complete || lb_is_complete_now(defn, known, false) ||
 		miss_off_board(source, defn, quals, known);
 }
 
@@ -581,7 +586,7 @@ lb_quals_imply_board(const LbSource *source, LbDefinition *defn,
 		quals->complete = true;
 	if (defn->family != (quals->board != NULL))
 		return lb_miss(source, defn, LB_MISS_WHICH_BOARD);
-	return !quals->complete || is_complete_now(source, defn, quals);
+	return has_rows_now(source, defn, quals);
 }
 
 bool

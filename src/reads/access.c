@@ -22,6 +22,7 @@
 #include "utils/inval.h"
 #include "utils/rls.h"
 
+#include "boards/board_value.h"
 #include "boards/definition.h"
 #include "boards/directory.h"
 #include "boards/resolve.h"
@@ -30,6 +31,7 @@
 #include "capture/ddl.h"
 #include "capture/unseen.h"
 #include "feed/redo.h"
+#include "ledger/off_board.h"
 #include "reads/access.h"
 #include "util/pause.h"
 
@@ -76,6 +78,23 @@ offline_is_error(const LbAccess *a)
 	int			policy = lb_offline_by_board(defn) ? (int) defn->offline : lb_offline;
 
 	return policy == LB_POLICY_ERROR && a->reader == LB_READER_CALL;
+}
+
+void
+lb_access_no_key(const LbAccess *a)
+{
+	const LbTarget *target = &a->target;
+	const char *name = target->defn->family ?
+		lb_family_board_name(target->defn, &target->value) :
+		target->defn->name;
+
+	if (offline_is_error(a))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the index of board \"%s\" does not have all its rows",
+						name),
+				 errdetail("Reason: %s.", lb_no_key_reason),
+				 errhint("Shorten the text or delete the row, or set \"leaderboard.enable_index\" to off to run the query.")));
 }
 
 bool

@@ -119,6 +119,12 @@ extern bool lb_offline_by_board(const LbDefinition *defn);
  */
 extern bool lb_access_needs_indexes(const LbAccess *a);
 
+/*
+ * A ranked row of the board has no key.  Raises 55000 where a read of a board
+ * that is offline does.  The caller holds no lock.
+ */
+extern void lb_access_no_key(const LbAccess *a);
+
 /* Note that the defining query must be run.  The caller holds no lock. */
 extern void lb_access_fall_back(LbAccess *a, LbCause cause);
 

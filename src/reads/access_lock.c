@@ -83,14 +83,24 @@ count_off_board(const LbAccess *a, const LbLiveBoard *board, int64 *rows)
 	return LB_CAUSE_NONE;
 }
 
-/* Why the view would not have all rows of the table, or none. */
+/*
+ * Why the view would not have all rows that the read asks for, or none.
+ * Cheap unless the board has had rows without a key.
+ */
 static LbCause
 find_off_board(const LbAccess *a, const LbLiveBoard *board)
 {
+	bool		no_key = a->reader != LB_READER_VERIFY &&
+		((board != NULL && board->no_key) || lb_own_no_key(&a->target));
+	LbCause		cause;
 	int64		rows;
-	LbCause		cause = count_off_board(a, board, &rows);
 
-	if (cause == LB_CAUSE_NONE && rows != 0)
+	if (!a->complete && likely(!no_key))
+		return LB_CAUSE_NONE;
+	cause = count_off_board(a, board, &rows);
+	if (cause == LB_CAUSE_NONE && lb_rows_without_key(rows) != 0)
+		cause = LB_CAUSE_LIMIT;
+	else if (cause == LB_CAUSE_NONE && a->complete && rows != 0)
 		cause = LB_CAUSE_OFF_BOARD;
 	return cause;
 }
@@ -112,6 +122,7 @@ try_locked(LbAccess *a, Attempt *attempt)
 {
 	LbLiveBoard *board;
 	LbRef		ref;
+	LbCause		cause;
 
 	/* Dropped and gone, which our lock on the table rules out. */
 	if (!lb_shared_board_is(a->shared, a->generation))
@@ -138,13 +149,9 @@ try_locked(LbAccess *a, Attempt *attempt)
 			ConditionVariablePrepareToSleep(&a->shared->changed);
 		return COLLECT;
 	}
-	if (a->complete)
-	{
-		LbCause		cause = find_off_board(a, board);
-
-		if (cause != LB_CAUSE_NONE)
-			return refuse(attempt, cause);
-	}
+	cause = find_off_board(a, board);
+	if (cause != LB_CAUSE_NONE)
+		return refuse(attempt, cause);
 	if (a->distinct &&
 		!lb_corrections_has_deltas(lb_view_max_deltas(a->overlay)))
 	{
@@ -299,6 +306,8 @@ resolve(LbAccess *a, Outcome outcome, Attempt *attempt)
 			return lb_access_not_ready(a, attempt->state);
 		case REFUSED:
 			cause = attempt->cause;
+			if (cause == LB_CAUSE_LIMIT)
+				lb_access_no_key(a);
 			break;
 		case COLLECT:
 			cause = resolve_collect(a, attempt);

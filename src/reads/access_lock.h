@@ -33,9 +33,10 @@ extern bool lb_access_yield(LbAccess *a);
 extern void lb_access_unlock(LbAccess *a);
 
 /*
- * How many rows of the table are off the board, in the snapshot and with the
- * transaction's own changes; under the lock that lb_access_lock() has taken.
- * Returns false if that is not known.  Never raises.
+ * The sum of the rows that are not in the board's index (off_board.h), in the
+ * snapshot and with the transaction's own changes; under the lock that
+ * lb_access_lock() has taken.  Returns false if that is not known.  Never
+ * raises.
  */
 extern bool lb_access_off_board(const LbAccess *a, int64 *rows);
 

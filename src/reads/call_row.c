@@ -161,6 +161,7 @@ lb_member_rows_read(LbMemberRows *rows, const Datum *member, int64 *key,
 		case LB_NOT_RANKED:
 			return true;
 		case LB_NO_KEY:
+		case LB_UNNOTED:
 			return false;
 	}
 	return false;

@@ -59,7 +59,6 @@
 #include "boards/resolve.h"
 #include "boards/shared.h"
 #include "boards/state.h"
-#include "capture/trigger.h"
 #include "feed/redo.h"
 #include "ledger/snapshot.h"
 #include "ledger/sweep.h"
@@ -464,13 +463,8 @@ scan_source(LbBuild *build, LbDefinition *defn)
 	lb_restore_user(&saved);
 	pg_atomic_write_u64(&shared->build_total,
 						pg_atomic_read_u64(&shared->build_done));
-	if (sort == NULL)
-		result = LB_BUILD_NO_KEY;
-	else
-	{
-		result = lb_fill_boards(build, sort, &values);
-		lb_sort_end(sort);
-	}
+	result = lb_fill_boards(build, sort, &values);
+	lb_sort_end(sort);
 	table_close(rel, NoLock);
 	lb_pause("packed");
 	return result;
@@ -630,9 +624,6 @@ fail_build(LbBuild *build, LbBuildResult result)
 			lb_take_offline(shared, build->generation,
 							"a member is there twice, in spite of its unique index",
 							false);
-			break;
-		case LB_BUILD_NO_KEY:
-			lb_take_offline(shared, build->generation, lb_no_key_reason, false);
 			break;
 		case LB_BUILD_AGAIN:
 			build_offline(build, LB_UNKNOWN_CHANGES, true);

@@ -23,6 +23,7 @@
 #include "boards/live.h"
 #include "boards/state.h"
 #include "ledger/batch.h"
+#include "ledger/off_board.h"
 #include "ledger/publication.h"
 #include "ledger/queue.h"
 #include "ledger/snapshot.h"
@@ -198,6 +199,14 @@ add_key(LbBulk *bulk, const int64 *key, uint64 *work)
 	return lb_bulk_add(bulk, key);
 }
 
+/* Set the sum of the rows that are not in a new board's index. */
+static void
+set_off_board(LbLiveBoard *board, int64 sum)
+{
+	board->off_board = sum;
+	board->no_key |= lb_changes_no_key(sum);
+}
+
 static LbResult
 fill_single(LbBuild *build, LbSort *sort, const LbValues *values)
 {
@@ -213,7 +222,7 @@ fill_single(LbBuild *build, LbSort *sort, const LbValues *values)
 		return LB_NOMEM;
 	board = lb_live_board_at(build->single);
 	board->floor = build->floor;
-	board->off_board = values->off_board;
+	set_off_board(board, values->off_board);
 	result = lb_bulk_begin(&bulk, &build->mem, &board->index,
 						   lb_sort_count(sort));
 	while (result == LB_OK && (key = lb_sort_next(sort)) != NULL)
@@ -275,7 +284,7 @@ fill_off_board(LbBuild *build, const LbValues *values)
 		board = new_board_make(build, scanned->hash, &scanned->value, &ref);
 		if (board == NULL)
 			return LB_NOMEM;
-		board->off_board = scanned->off_board;
+		set_off_board(board, scanned->off_board);
 	}
 	return LB_OK;
 }
@@ -363,9 +372,11 @@ apply_queue(LbBuild *build, LbLiveBoard *board, LbRef page_ref,
 			at = lb_queue_record(shape, page, at, &record);
 			if (lb_had_ended(&build->snapshot, record.xid))
 				continue;
-			board->off_board += record.off_board;
 			if (record.off_board != 0)
+			{
+				set_off_board(board, board->off_board + record.off_board);
 				continue;
+			}
 			result = lb_apply_change(&build->mem, &board->index, record.old,
 									 record.new, record.rows, NULL, NULL);
 			if (result == LB_NOMEM)
@@ -611,6 +622,7 @@ move_board(uint32 hash, LbRef ref, void *arg)
 		pub->board = newref;
 		if (pub->settling)
 			board->nsettling++;
+		board->no_key |= lb_changes_no_key(pub->off_board);
 		dlist_push_tail(&board->pending, &pub->node);
 	}
 
@@ -625,6 +637,7 @@ move_board(uint32 hash, LbRef ref, void *arg)
 
 		/* The new index has it, from the scan or from the queue. */
 		pub->version = board->applied;
+		board->no_key |= lb_changes_no_key(pub->off_board);
 		dlist_push_tail(&board->history, &pub->node);
 	}
 	lb_raise_floor(floor, old->floor.next_xid, old->floor.xid);

@@ -40,7 +40,6 @@ typedef enum LbBuildResult
 	LB_BUILD_DONE,
 	LB_BUILD_NOMEM,
 	LB_BUILD_DUPLICATE,			/* a member has two rows */
-	LB_BUILD_NO_KEY,			/* lb_no_key_reason */
 	LB_BUILD_GONE,				/* the definition is not in the directory */
 	LB_BUILD_AGAIN				/* a queue was lost, or changes are unknown */
 } LbBuildResult;

@@ -138,22 +138,11 @@ lb_scan_rows(LbScan *s, LbDefinition *defn, Relation rel, TableScanDesc scan)
 		{
 			note_progress(s, &noted);
 			s->poll();
-			if (s->stop != NULL && pg_atomic_read_u32(s->stop) != 0)
-			{
-				s->no_key = true;
-				break;
-			}
 		}
 		old = MemoryContextSwitchTo(row_context);
 		state = lb_row_key(defn, slot, tuple + 1, &value, room);
 		MemoryContextSwitchTo(old);
-		if (state == LB_NO_KEY)
-		{
-			s->no_key = true;
-			if (s->stop != NULL)
-				pg_atomic_write_u32(s->stop, 1);
-			break;
-		}
+		Assert(state != LB_UNNOTED);	/* the board is in shared memory */
 		if (state != LB_NOT_RANKED && defn->family)
 		{
 			if (last == NULL || !lb_value_equal(&value, &last->value))
@@ -165,10 +154,9 @@ lb_scan_rows(LbScan *s, LbDefinition *defn, Relation rel, TableScanDesc scan)
 			lb_tally_add(s->tally, tuple + first);
 		else if (state == LB_RANKED)
 			lb_sort_add(s->sort, tuple + first);
-		else if (state == LB_OFF_BOARD && defn->family)
-			last->off_board++;
-		else if (state == LB_OFF_BOARD)
-			s->values->off_board++;
+		else if (state != LB_NOT_RANKED)
+			*(defn->family ? &last->off_board : &s->values->off_board) +=
+				lb_row_off_board(state);
 		MemoryContextReset(row_context);
 	}
 	note_progress(s, &noted);
@@ -240,7 +228,7 @@ count_workers(const Oid *tables, int ntables)
 static void
 scan_tables(LbScan *s, LbDefinition *defn, const Oid *tables, int ntables)
 {
-	for (int i = 0; i < ntables && !s->no_key; i++)
+	for (int i = 0; i < ntables; i++)
 	{
 		Relation	rel = table_open(tables[i], NoLock);
 
@@ -291,11 +279,6 @@ lb_sort_rows(LbDefinition *defn, Relation rel, Snapshot snapshot,
 		scan_tables(&s, defn, tables, ntables);
 		if (s.tally != NULL)
 			lb_tally_end(s.tally);
-	}
-	if (s.no_key)
-	{
-		lb_sort_end(s.sort);
-		return NULL;
 	}
 	lb_sort_perform(s.sort);
 	return s.sort;

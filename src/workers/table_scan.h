@@ -22,7 +22,7 @@ typedef struct LbScannedValue
 	int			number;
 	uint32		hash;
 	bool		ranked;			/* some rows are, their keys are in the sort */
-	int64		off_board;		/* rows that are not */
+	int64		off_board;		/* those that are not: see off_board.h */
 	LbValue		value;
 } LbScannedValue;
 
@@ -32,7 +32,8 @@ typedef struct LbScannedValue
  */
 typedef struct LbValues
 {
-	int64		off_board;		/* rows that a plain board does not rank */
+	int64		off_board;		/* rows of a plain board that are not in the
+								 * sort */
 	int			nvalues;
 	int			maxvalues;
 	LbScannedValue **values;
@@ -47,8 +48,8 @@ typedef struct LbValues
  * keys may follow each other, and their rows add up; and with parallel,
  * parallel workers help.  progress, if not NULL, is set to the number of rows
  * read so far.  poll is called every few thousand rows and may raise.  Raises
- * 55006 if the partitions have changed.  Returns NULL if no key can have one
- * of the rows (lb_no_key_reason).  Memory comes from the current context.
+ * 55006 if the partitions have changed.  Memory comes from the current
+ * context.
  */
 extern LbSort *lb_sort_rows(LbDefinition *defn, Relation rel,
 							Snapshot snapshot, LbValues *values,

@@ -26,10 +26,6 @@ typedef struct LbScan
 	uint64		nrows;
 	pg_atomic_uint64 *progress; /* or NULL */
 	void		(*poll) (void);
-	bool		no_key;			/* a row has been met that no key can have, by
-								 * this process or, with stop, by another one */
-	pg_atomic_uint32 *stop;		/* of a parallel scan: not 0 when any process
-								 * has met one; or NULL */
 } LbScan;
 
 /*

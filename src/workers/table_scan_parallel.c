@@ -12,7 +12,7 @@
  *
  * Each process yields as a build without workers does (worker.c).  A worker
  * does so by an error, which ends the build.  So the build also yields while
- * it only waits for its workers.  A row that no key can have stops them all.
+ * it only waits for its workers.
  *
  * Other boards sort all rows, which files would not make faster.
  *
@@ -59,7 +59,6 @@ typedef struct Job
 	/* Of all processes. */
 	slock_t		mutex;
 	int64		off_board;
-	pg_atomic_uint32 no_key;	/* LbScan.stop */
 	pg_atomic_uint32 nbegun;	/* workers that have connected; it changes: */
 	ConditionVariable changed;
 
@@ -73,7 +72,7 @@ extern PGDLLEXPORT void lb_scan_worker_main(dsm_segment *seg, shm_toc *toc);
 static void
 scan_tables(LbScan *s, LbDefinition *defn, Job *job, shm_toc *toc)
 {
-	for (int i = 0; i < job->ntables && !s->no_key; i++)
+	for (int i = 0; i < job->ntables; i++)
 	{
 		Relation	rel = table_open(job->tables[i], AccessShareLock);
 		ParallelTableScanDesc shared = shm_toc_lookup(toc, KEY_SCAN + i, false);
@@ -142,7 +141,7 @@ lb_scan_worker_main(dsm_segment *seg, shm_toc *toc)
 	LbValues	values = {0};
 	LbScan		s = {
 		.values = &values,.snapshot = GetActiveSnapshot(),
-		.progress = job->progress,.poll = lb_yield,.stop = &job->no_key
+		.progress = job->progress,.poll = lb_yield
 	};
 	LbDefinition *defn;
 	Output		output;
@@ -300,7 +299,6 @@ lb_scan_parallel(LbScan *s, LbDefinition *defn, const Oid *tables, int ntables,
 		SharedFileSetInit(&job->files, pcxt->seg);
 	SpinLockInit(&job->mutex);
 	job->off_board = 0;
-	pg_atomic_init_u32(&job->no_key, 0);
 	pg_atomic_init_u32(&job->nbegun, 0);
 	ConditionVariableInit(&job->changed);
 	job->ntables = ntables;
@@ -314,7 +312,6 @@ lb_scan_parallel(LbScan *s, LbDefinition *defn, const Oid *tables, int ntables,
 	if (pcxt->seg != NULL)
 		LaunchParallelWorkers(pcxt);
 	launched = pcxt->nworkers_launched;
-	s->stop = &job->no_key;
 	s->tally = lb_tally_begin(defn->shape.width, job->memory, lb_sort_counted,
 							  s->sort);
 	scan_tables(s, defn, job, pcxt->toc);
@@ -322,9 +319,7 @@ lb_scan_parallel(LbScan *s, LbDefinition *defn, const Oid *tables, int ntables,
 	wait_for_begin(s, job, pcxt);
 	WaitForParallelWorkersToFinish(pcxt);
 	s->values->off_board = job->off_board;
-	s->no_key = pg_atomic_read_u32(&job->no_key) != 0;
-	s->stop = NULL;				/* it is in the segment */
-	for (int i = 0; i < launched && !s->no_key; i++)
+	for (int i = 0; i < launched; i++)
 		read_file(s, defn, job, i);
 	DestroyParallelContext(pcxt);
 	ExitParallelMode();

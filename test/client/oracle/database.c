@@ -57,6 +57,8 @@ set_up(void)
 
 	/* An earlier run that did not reach its end may have left some. */
 	end_prepared();
+	for (int i = 0; i < ntables && long_texts; i++)
+		delete_long_texts(&tables[i]);
 
 	choose_tables();
 	drop_all();
@@ -297,7 +299,7 @@ delete_long_texts(const Table *t)
 							 t->name, column_of(NULL, column))))
 			return false;
 	}
-	return run_free(format("SELECT lb_rebuild('%s')", t->board));
+	return true;
 }
 
 /* How long the last build of each board took: that tells builds apart. */
@@ -391,8 +393,6 @@ final_comparison(void)
 	/* What fails from here on needs none of the steps. */
 	scheduled = false;
 	end_prepared();
-	for (int i = 0; i < ntables && long_texts; i++)
-		delete_long_texts(&tables[i]);
 
 	/* Tables with many boards would take long with many rows. */
 	delete_large(false);

@@ -496,8 +496,7 @@ extern void check_index_was_used(void);
 extern void check_verified(const PGresult *res);
 
 /*
- * Delete rows with texts for which no key has room, and build the boards that were
- * offline because of them.  Returns false after an expected error.
+ * Delete rows with texts for which no key has room.  Returns false after an expected error.
  */
 extern bool delete_long_texts(const Table *t);
 

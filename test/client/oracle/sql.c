@@ -113,8 +113,6 @@ static bool
 disturbed_error(const char *sqlstate, const char *statement,
 				const char *message)
 {
-	if (long_texts && strncmp(statement, "SELECT lb_rebuild(", 18) == 0)
-		return true;
 	if (disturber == NULL)
 		return false;
 	if (strcmp(sqlstate, "57014") == 0)
