@@ -25,7 +25,10 @@ $primary->safe_psql('postgres', q{
 	CREATE TABLE parted_a PARTITION OF parted FOR VALUES FROM (0) TO (20);
 	CREATE TABLE parted_b PARTITION OF parted FOR VALUES FROM (20) TO (40);
 	INSERT INTO parted SELECT g, g * 7 % 11 FROM generate_series(1, 39) g;
-	SELECT lb_create_board('parted', 'parted')});
+	SELECT lb_create_board('parted', 'parted');
+	CREATE TABLE clan (realm text, name text, score int, PRIMARY KEY (realm, name));
+	INSERT INTO clan SELECT realm, realm || g, g FROM generate_series(1, 20) g, unnest('{A,B}'::text[]) realm;
+	SELECT lb_create_board('clans', 'clan', 'name', board_column => 'realm')});
 my $standby = standby_of($primary, 'standby');
 my $game = q{'game', 'game', 'true', 'player_id', 'score', 'DESC', NULL, 'row_number'};
 my $parted = $game =~ s/game/parted/gr;
@@ -67,6 +70,17 @@ for (
 }
 run('postgres', 'VACUUM FULL game', 'CLUSTER game USING game_pkey', 'UPDATE game SET score = 5 WHERE player_id = 4', 'REINDEX TABLE game');
 same($primary, $standby, 'rewritten', $game);
+
+# A row that no key can have costs its board the index, on the standby as well.
+my $clans = q{SELECT board, lb_rank_key(right(board, 1) || 5, board), state, reason FROM lb_stat_board WHERE board LIKE 'clans:_' ORDER BY 1};
+my $reason = 'a row has a text that is too long for the index';
+
+run('postgres', q{INSERT INTO clan VALUES ('A', repeat('x', 600), 9)}, q{INSERT INTO clan VALUES ('C', repeat('y', 600), 8)});
+is($standby->safe_psql('postgres', $clans), "clans:A|17|ready|$reason\nclans:B|16|ready|\nclans:C||ready|$reason", 'long texts');
+is($standby->safe_psql('postgres', q{SELECT lb_top_key(1, 'clans:C') IS NOT NULL, query_limit FROM lb_stat('clans:C')}), 't|1', 'long texts: by the query');
+run('postgres', q{UPDATE clan SET name = 'short' WHERE realm = 'A' AND score = 9 AND length(name) > 512}, q{DELETE FROM clan WHERE realm = 'C'});
+is($standby->safe_psql('postgres', $clans), "clans:A|17|ready|\nclans:B|16|ready|", 'long texts have gone');
+is($standby->safe_psql('postgres', q{SELECT * FROM lb_verify('clans')}), '', 'long texts have gone: lb_verify()');
 
 # Databases
 sub database
