@@ -97,7 +97,7 @@ FETCH BACKWARD ALL FROM d;
 ROLLBACK;
 
 -- LIMIT as a parameter, above rows that are joined, grouped and filtered; a null is no limit.
-CREATE TABLE large (id bigint PRIMARY KEY, score int NOT NULL, guild int NOT NULL);
+CREATE TABLE large (id bigint PRIMARY KEY, score int NOT NULL, guild int NOT NULL) WITH (autovacuum_enabled = off);
 INSERT INTO large SELECT i, i * 7919 % 5000, i % 10 FROM generate_series(1, 20000) i;
 SELECT lb_create_board('large', 'large', 'id', 'score DESC');
 CREATE TABLE guild (id int PRIMARY KEY, name text);

@@ -67,7 +67,7 @@ is($node->safe_psql('a', q{SELECT lb_wait_ready('50 ms')}), 'f', 'lb_wait_ready(
 is($node->safe_psql('a', q{SELECT lb_rank(1)::text IS NOT NULL}), 't', 'other boards are served');
 $node->safe_psql('a', q{UPDATE p SET score = 100 WHERE player_id = 50});
 
-my $reader = $node->background_psql('a', timeout => 60);
+my $reader = open_session($node, 'a', on_error_stop => 1);
 $reader->query_until(qr/asked/, "\\echo asked\nSELECT lb_rank(50, 'p'), 'waited' AS w;\n");
 ok( $node->poll_query_until(
 		'a', q{SELECT count(*) = 1 FROM pg_stat_activity

@@ -44,7 +44,7 @@ for my $victim ('a writer', 'the launcher', 'a reader')
 	}
 	else
 	{
-		$reader = $node->background_psql('postgres', on_error_stop => 0, timeout => 60);
+		$reader = open_session($node, 'postgres');
 		$pid = $reader->query('SELECT pg_backend_pid()');
 		$reader->query(q{BEGIN; UPDATE player_scores SET score = 5 WHERE player_id = 9;});
 	}
@@ -69,7 +69,7 @@ ready($node, 'postgres', 'immediate shutdown');
 # Crashes, with boards under construction.
 $writers = start_writers($node, 'postgres', 3000, 60);
 writing();
-my $rebuilder = $node->background_psql('postgres', on_error_stop => 0, timeout => 60);
+my $rebuilder = open_session($node, 'postgres');
 $rebuilder->query_until(qr/on it/, "\\echo on it\nSELECT lb_rebuild();\nSELECT lb_rebuild();\nSELECT lb_rebuild();\n");
 $node->stop('immediate');
 stop_writers($writers, 1);

@@ -83,7 +83,7 @@ $node->restart;
 # Another version.
 my $version = $node->safe_psql('postgres', q{SELECT extversion FROM pg_extension WHERE extname = 'leaderboard'});
 ready($node, 'postgres', 'before');
-my $old = $node->background_psql('postgres', on_error_stop => 0, timeout => 60);
+my $old = open_session($node, 'postgres');
 is($old->query('SELECT lb_count() > 0'), 't', 'a session that has read');
 $node->safe_psql('postgres', q{UPDATE pg_extension SET extversion = '0.0.9' WHERE extname = 'leaderboard'});
 for my $call (grep { !/stat_reset/ } @calls)

@@ -113,7 +113,7 @@ for my $begin ('', 'BEGIN; ')
 }
 
 # A session that has not heard of it yet
-my $session = $node->background_psql('postgres', on_error_stop => 0, timeout => 60);
+my $session = open_session($node, 'postgres');
 is($session->query($answers), $expected, 'another session');
 $node->safe_psql('postgres', 'DROP EXTENSION leaderboard CASCADE');
 $session->query('UPDATE p SET score = 50 WHERE player_id = 99');

@@ -85,7 +85,7 @@ ready($standby, 'postgres', 'standby, after changes');
 is($standby->safe_psql('postgres', q{SELECT lb_stat_reset(); SELECT lb_rank(1, 'late'); SELECT index_reads, query_reads FROM lb_stat_board WHERE board = 'late'}),
 	"\n2\n1|0", 'a board that was made later, by its index');
 
-my $session = $standby->background_psql('postgres', on_error_stop => 0, timeout => 60);
+my $session = open_session($standby, 'postgres');
 my $look = q{SELECT lb_rank(99), lb_rank(98), lb_count(), (SELECT array_agg(t) FROM lb_top(5) t), lb_rank(12, 'weekly:5'),
 	lb_rank(1, 'late'), (SELECT count(*) FROM player_scores)};
 my $builds = q{SELECT board, build_seconds, build_total FROM lb_stat_board ORDER BY board};

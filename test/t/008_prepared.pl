@@ -7,6 +7,7 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use LbRanks;
+use LbTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -79,7 +80,7 @@ all_right('at first');
 #
 for my $how ('COMMIT', 'ROLLBACK')
 {
-	my $session = $node->background_psql('postgres');
+	my $session = open_session($node, 'postgres', on_error_stop => 1);
 
 	$session->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
 	all_right("in a snapshot before ($how)", $session);
@@ -178,7 +179,7 @@ END
 
 # Locks of a prepared transaction, and a writer that waits for them.
 {
-	my $session = $node->background_psql('postgres');
+	my $session = open_session($node, 'postgres', on_error_stop => 1);
 
 	prepare('waited for', 'UPDATE plain SET score = 60 WHERE player_id <= 10');
 	$session->query_until(qr/start/, <<'END');

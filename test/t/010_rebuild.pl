@@ -45,7 +45,7 @@ cmp_ok(changed(), '>', $before, 'they have written');
 ready($node, 'postgres', 'after the writers');
 
 # Many sessions ask for builds of both boards at once
-my @sessions = map { $node->background_psql('postgres', on_error_stop => 1, timeout => 60) } 1 .. 4;
+my @sessions = map { open_session($node, 'postgres', on_error_stop => 1) } 1 .. 4;
 $_->query_until(qr/on it/, "\\echo on it\nSELECT lb_rebuild();\nSELECT lb_rebuild();\n") for @sessions;
 is($_->query(q{SELECT 'done'}) =~ s/\s//gr, 'done', 'lb_rebuild() at the same time') for @sessions;
 $_->quit for @sessions;

@@ -7,6 +7,7 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use LbRanks;
+use LbTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -111,7 +112,7 @@ boards_work('work', 'after DROP and CREATE in one transaction');
 
 # Another session that knows the old tables.
 {
-	my $session = $node->background_psql('work');
+	my $session = open_session($node, 'work', on_error_stop => 1);
 
 	is($session->query_safe(wrong_ranks('plain', 'global')),
 		'0', 'another session reads');
@@ -180,7 +181,7 @@ END
 is(join(',', $stdout =~ /(\S+)/g), '0,0', 'created again in the same session');
 boards_work('work', 'after that');
 
-my $session = $node->background_psql('work');
+my $session = open_session($node, 'work', on_error_stop => 1);
 is($session->query_safe(wrong_ranks('guild', 'guild:7', where => 'guild = 7')),
 	'0', 'another session reads');
 $stdout = $node->safe_psql('work', <<END);

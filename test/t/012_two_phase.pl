@@ -166,7 +166,7 @@ for my $verb ('COMMIT', 'ROLLBACK')
 
 # A writer that waits for a row
 prepare('update');
-my $writer = $node->background_psql('postgres', on_error_stop => 0, timeout => 60);
+my $writer = open_session($node, 'postgres');
 $writer->query_until(qr/now/, "\\echo now\nUPDATE player_scores SET score = score + 1000 WHERE player_id = 11;\n");
 $node->poll_query_until('postgres', 'SELECT count(*) > 0 FROM pg_locks WHERE NOT granted')
   or die 'no session waits';
@@ -194,7 +194,7 @@ for my $rows (10, 1000)
 		INSERT INTO p SELECT g, g FROM generate_series(1, $rows) g;
 		SELECT lb_create_board('p', 'p')});
 	wait_ready($node, 'postgres');
-	my ($one, $other) = map { $node->background_psql('postgres', on_error_stop => 0, timeout => 60) } 1 .. 2;
+	my ($one, $other) = map { open_session($node, 'postgres') } 1 .. 2;
 
 	$one->query('BEGIN; SELECT pg_current_xact_id()');
 	$other->query('BEGIN; UPDATE p SET score = 1000000 WHERE player_id = 1');

@@ -7,6 +7,7 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use LbRanks;
+use LbTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -223,7 +224,7 @@ END
 wait_state($node, 'other', 'v', 'ready');
 my $applier = $node->safe_psql('postgres',
 	"SELECT pid FROM pg_stat_activity WHERE backend_type = 'leaderboard applier'");
-my $old = $node->background_psql('other', on_error_stop => 1);
+my $old = open_session($node, 'other', on_error_stop => 1);
 $old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM v');
 kill 'STOP', $applier;
 $node->safe_psql('other', <<'END');

@@ -53,7 +53,7 @@ my $put_back = q{
 sub start_session
 {
 	my ($sql) = @_;
-	my $session = $node->background_psql('postgres', on_error_stop => 0, timeout => 60);
+	my $session = open_session($node, 'postgres');
 
 	$session->query_until(qr/now/, "\\echo now\n$sql;\n");
 	return $session;
@@ -124,7 +124,7 @@ for my $ending (sort keys %endings)
 	for my $statement (sort keys %statements)
 	{
 		my $what = "$statement, $ending";
-		my $old = $node->background_psql('postgres', on_error_stop => 0, timeout => 60);
+		my $old = open_session($node, 'postgres');
 
 		$old->query('BEGIN ISOLATION LEVEL REPEATABLE READ');
 		$old->query($both);
@@ -180,7 +180,7 @@ for my $ending (sort keys %endings)
 # While it is being prepared a transaction runs twice: the next snapshot has as
 # many running ones as the first, though another has ended.
 $node->safe_psql('postgres', 'CREATE TABLE other (x integer)');
-my ($one, $other, $reader) = map { $node->background_psql('postgres', on_error_stop => 0, timeout => 60) } 1 .. 3;
+my ($one, $other, $reader) = map { open_session($node, 'postgres') } 1 .. 3;
 
 $one->query('BEGIN; INSERT INTO other VALUES (1)');
 $other->query('BEGIN; UPDATE player_scores SET score = 5000 WHERE player_id = 7');

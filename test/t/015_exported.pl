@@ -19,7 +19,7 @@ sub session
 {
 	my ($params) = @_;
 
-	return $node->background_psql('postgres', on_error_stop => 0, timeout => 60, %{ $params // {} });
+	return open_session($node, 'postgres', %{ $params // {} });
 }
 
 # Ranks, counts and lists in a session's snapshot, and what SQL says.

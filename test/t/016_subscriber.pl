@@ -110,7 +110,7 @@ for my $options ('two_phase = on', 'two_phase = off', 'two_phase = off, streamin
 	{
 		my $what = "$options, $name";
 		my $crash = $name eq 'delete' && $options =~ /two_phase = on/;
-		my $old = $crash ? undef : $subscriber->background_psql('postgres', on_error_stop => 0, timeout => 60);
+		my $old = $crash ? undef : open_session($subscriber, 'postgres');
 		my $look = 'SELECT lb_count(), sum(lb_rank(player_id) * player_id), sum(r * player_id) FROM'
 		  . ' (SELECT player_id, row_number() OVER (ORDER BY score DESC, updated_at, player_id) AS r,'
 		  . ' count(*) OVER () AS n FROM player_scores WHERE score < 1000000000) s WHERE player_id % (n / 300 + 1) = 0';

@@ -83,7 +83,7 @@ for my $order ('before', 'after')
 		{
 			my ($own, $sql) = @{ $cases{$case} };
 			my $what = "$order: $case, $end";
-			my $old = $node->background_psql('postgres', on_error_stop => 0, timeout => 60);
+			my $old = open_session($node, 'postgres');
 			my $look = 'SELECT lb_count(), sum(lb_rank(player_id) * player_id), count(*), sum(r * player_id) FROM'
 			  . ' (SELECT player_id, row_number() OVER (ORDER BY score DESC, updated_at, player_id) AS r FROM player_scores) s';
 			my $truncates = $case eq 'TRUNCATE';
@@ -135,8 +135,8 @@ for my $order ('before', 'after')
 	}
 	# With the table locked from its commit on, there is no build that could hide
 	# what has become of the board.
-	my $writer = $node->background_psql('postgres', on_error_stop => 0, timeout => 60);
-	my $locker = $node->background_psql('postgres', on_error_stop => 0, timeout => 60);
+	my $writer = open_session($node, 'postgres');
+	my $locker = open_session($node, 'postgres');
 	$writer->query('BEGIN; SET LOCAL late.sql = \'UPDATE player_scores SET score = score + 1 WHERE player_id = 30\';'
 		  . ' UPDATE player_scores SET score = score + 3 WHERE player_id < 9');
 	$locker->query_until(qr/now/, "\\echo now\nBEGIN; LOCK TABLE player_scores IN ACCESS EXCLUSIVE MODE;\n");

@@ -60,7 +60,7 @@ my $look = 'SELECT lb_count(), sum(lb_rank(player_id) * player_id), count(*), su
 sub session
 {
 	my ($sql) = @_;
-	my $session = $node->background_psql('postgres', on_error_stop => 0, timeout => 60);
+	my $session = open_session($node, 'postgres');
 
 	$session->query($sql);
 	return $session;

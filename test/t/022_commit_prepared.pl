@@ -84,7 +84,7 @@ sub window
 		ALTER TABLE $table DISABLE TRIGGER leaderboard_capture;
 		PREPARE TRANSACTION 'disable'});
 	my $fh = lease($file) or die "no lease on $file: $!";
-	my $committer = $node->background_psql('postgres', on_error_stop => 1, timeout => 60);
+	my $committer = open_session($node, 'postgres', on_error_stop => 1);
 	$committer->query_until(qr/now/, "\\echo now\nCOMMIT PREPARED 'disable';\n");
 	$node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM pg_prepared_xacts')
 	  or die 'it does not commit';

@@ -156,7 +156,7 @@ for my $step ($month, -$month)
 }
 
 # A transaction that has begun before the clock was set back.
-my $session = $node->background_psql('postgres', on_error_stop => 1);
+my $session = open_session($node, 'postgres', on_error_stop => 1);
 $session->query_safe('BEGIN; SELECT now()');
 set_clock(-7200);
 is($session->query_safe(q{SELECT bool_and(applied) FROM lb_submit(1, 1)}), 't', 'submits of an open transaction count');

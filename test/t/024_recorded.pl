@@ -22,7 +22,7 @@ sub session
 {
 	my ($node) = @_;
 
-	return $node->background_psql('postgres', on_error_stop => 0, timeout => 60);
+	return open_session($node, 'postgres');
 }
 
 # Ranks of one more board that differ from those of SQL.

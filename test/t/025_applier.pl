@@ -89,7 +89,7 @@ sub all_right
 # What is not in the index stays in the history, whose memory is counted.  Commits
 # that many times, and returns how much larger the memory is than at first.  A
 # snapshot from before them must still be answered as of then.
-my $session = $node->background_psql('postgres', on_error_stop => 1, timeout => 180);
+my $session = open_session($node, 'postgres', on_error_stop => 1);
 my $used = 'SELECT used FROM lb_stat_memory WHERE datname = current_database()';
 
 # An index whose blocks have been split does not grow much any more.

@@ -20,7 +20,7 @@ $node->safe_psql('postgres', q{
 	INSERT INTO player_scores SELECT i, i FROM generate_series(1, 200) i;
 	SELECT first.lb_wait_ready()});
 
-my $session = $node->background_psql('postgres', on_error_stop => 1, timeout => 60);
+my $session = open_session($node, 'postgres', on_error_stop => 1);
 
 my $rounds = 0;
 

@@ -192,7 +192,7 @@ ended('three');
 
 # A session that knows a board goes on after it is gone.
 make();
-my $session = $node->background_psql('postgres', on_error_stop => 0, timeout => 60);
+my $session = open_session($node, 'postgres');
 isnt($session->query(q{SELECT lb_rank(1, 'mine')}), '', 'a session reads');
 prepare('postgres', 'gone', q{DELETE FROM lb_board WHERE board IN ('mine', 'up')});
 $session->query('BEGIN');

@@ -101,12 +101,12 @@ sub list
 for my $case ([ 'player_scores', 'global', 'lb_rank(1)' ], [ 'p2', 'p', q{lb_rank(1, 'p')} ])
 {
 	my ($table, $board, $read) = @$case;
-	my $session = $node->background_psql('postgres', on_error_stop => 0, timeout => 60);
+	my $session = open_session($node, 'postgres');
 
 	isnt($session->query("SELECT $read"), '', "$table: a session reads");
 
 	# A transaction that has the table locked, and processes no invalidation
-	my $open = $node->background_psql('postgres', on_error_stop => 0, timeout => 60);
+	my $open = open_session($node, 'postgres');
 
 	$open->query("BEGIN; PREPARE c AS SELECT lb_count('$board'), engine_plans()");
 	$open->query("SET LOCAL leaderboard.enable_index = off");

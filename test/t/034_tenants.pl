@@ -31,7 +31,7 @@ INSERT INTO s VALUES (1, 1);
 END
 
 # A transaction that has begun between two of such.
-my $open = $node->background_psql('postgres', on_error_stop => 1);
+my $open = open_session($node, 'postgres', on_error_stop => 1);
 $open->query_safe('BEGIN; SELECT pg_current_xact_id()');
 $node->safe_psql('small', 'INSERT INTO s VALUES (2, 2)');
 $node->safe_psql('postgres', 'ALTER DATABASE small RESET leaderboard.database_memory');

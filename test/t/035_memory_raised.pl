@@ -142,7 +142,7 @@ is_full('Growing', 'any more');
 is($node->safe_psql('postgres', "SELECT lb_count('Growing')"), 100000, 'its query answers');
 
 # Writes go on meanwhile, and a crash keeps the limit.
-my $session = $node->background_psql('postgres', on_error_stop => 0);
+my $session = open_session($node, 'postgres');
 my $victim = $session->query('SELECT pg_backend_pid()');
 kill 'KILL', $victim;
 $session->{run}->kill_kill;

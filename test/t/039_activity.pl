@@ -49,7 +49,7 @@ shown_sleeping('Notifier', "datname = 'postgres'");
 # A launcher that is stopped starts no worker: a rebuild waits.
 shown_sleeping('Launcher', 'datname IS NULL');
 my $launcher = launcher_pid($node);
-my $session = $node->background_psql('postgres', on_error_stop => 0, timeout => 60);
+my $session = open_session($node, 'postgres');
 
 kill('STOP', $launcher);
 $session->query_until(qr/begun/, "\\echo begun\nSELECT lb_rebuild('global');\n");

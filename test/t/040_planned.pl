@@ -44,7 +44,7 @@ $primary->start;
 $primary->safe_psql('postgres', q{
 	CREATE TABLE player_scores (player_id bigint PRIMARY KEY, score bigint NOT NULL);
 	INSERT INTO player_scores SELECT i, i % 100 FROM generate_series(1, 1000) AS i});
-my $session = $primary->background_psql('postgres', on_error_stop => 0, timeout => 60);
+my $session = open_session($primary, 'postgres');
 my $old = sub { return $session->query($_[0]) };
 $old->("SET plan_cache_mode = force_generic_plan; PREPARE q AS $query");
 answers($primary, $old, 'plain', 'without the extension');
@@ -96,7 +96,7 @@ $standby->init_from_backup($primary, 'backup', has_streaming => 1);
 $standby->start;
 $primary->wait_for_catchup($standby);
 ok($standby->poll_query_until('postgres', "SELECT lb_wait_ready('100 ms')"), 'standby: its boards are ready');
-$session = $standby->background_psql('postgres', on_error_stop => 0, timeout => 60);
+$session = open_session($standby, 'postgres');
 $old->("SET plan_cache_mode = force_generic_plan; PREPARE q AS $query");
 answers($standby, $old, 'board', 'standby');
 answers($standby, $old, 'board', 'standby, prepared', 'EXECUTE q');

@@ -137,7 +137,7 @@ for my $schema ('public', 'leaderboard')
 		REVOKE EXECUTE ON FUNCTION $schema.lb_rank FROM PUBLIC;
 		GRANT EXECUTE ON FUNCTION $schema.lb_rank TO writer_$schema;
 		CREATE VIEW ranked AS SELECT player_id, $schema.lb_rank(player_id) FROM player_scores});
-	my $session = $node->background_psql($db, on_error_stop => 0, timeout => 60);
+	my $session = open_session($node, $db);
 	is($session->query("SELECT $schema.lb_rank(1)"), '100', "$schema: a session reads");
 
 	$node->safe_psql($db, "ALTER EXTENSION leaderboard UPDATE TO '$next'");

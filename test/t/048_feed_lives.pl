@@ -130,7 +130,7 @@ for my $mode ('fast', 'immediate')
 	$primary->safe_psql('postgres', qq{
 		BEGIN; UPDATE player_scores SET score = 5000 WHERE player_id = 3; PREPARE TRANSACTION 'commit_$mode';
 		BEGIN; UPDATE player_scores SET score = 6000 WHERE player_id = 4; DELETE FROM player_scores WHERE player_id = 5; PREPARE TRANSACTION 'abort_$mode'});
-	my $session = $primary->background_psql('postgres', on_error_stop => 0, timeout => 60);
+	my $session = open_session($primary, 'postgres');
 	$session->query('BEGIN; UPDATE player_scores SET score = 7000 WHERE player_id = 6');
 	follows_on("$what: before");
 	$primary->stop($mode);
@@ -261,7 +261,7 @@ follows_on('switched on, and then');
 
 # A transaction that has changed rows before
 set_feed('off', 'true');
-my $session = $primary->background_psql('postgres', on_error_stop => 0, timeout => 60);
+my $session = open_session($primary, 'postgres');
 $session->query('BEGIN; UPDATE player_scores SET score = 9000 WHERE player_id = 8');
 $primary->safe_psql('postgres', q{BEGIN; UPDATE player_score_windows SET score = 9000 WHERE player_id = 8; PREPARE TRANSACTION 'p'});
 set_feed('on', 'false');
@@ -316,7 +316,7 @@ for my $how ('restart', 'immediate', 'startup', 'client backend', 'leaderboard l
 	}
 	else
 	{
-		my $reader = $standby->background_psql('postgres', on_error_stop => 0, timeout => 60);
+		my $reader = open_session($standby, 'postgres');
 
 		$reader->query('SELECT lb_rank(1)');
 		crash($standby, $how);

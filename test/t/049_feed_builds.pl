@@ -146,7 +146,7 @@ verified('functions', $primary, $standby);
 # An old transaction on a primary that is idle
 #
 
-my $old = $primary->background_psql('postgres', on_error_stop => 0, timeout => 60);
+my $old = open_session($primary, 'postgres');
 $old->query('BEGIN; INSERT INTO other VALUES (1)');
 $primary->safe_psql('postgres', 'TRUNCATE slow; INSERT INTO slow SELECT g, g % 7 FROM generate_series(1, 30) g');
 caught_up($primary, $standby);
@@ -272,11 +272,11 @@ $primary->safe_psql('postgres', join ';', 'BEGIN', (map {
 same($primary, $standby, '100 savepoints');
 
 # With more subtransactions than snapshots have room for
-my $many = $primary->background_psql('postgres', on_error_stop => 0, timeout => 60);
+my $many = open_session($primary, 'postgres');
 $many->query(join ';', 'BEGIN', map { "SAVEPOINT s$_; UPDATE player_scores SET score = score + $_ WHERE player_id = 1 + $_ % 60" } 1 .. 100);
 $primary->safe_psql('postgres', q{INSERT INTO other VALUES (1); UPDATE floats SET score = score + 1});
 same($primary, $standby, '100 savepoints are open');
-my $reader = $standby->background_psql('postgres', on_error_stop => 0, timeout => 60);
+my $reader = open_session($standby, 'postgres');
 my $look = 'SELECT array_agg(t) FROM lb_top(100) t';
 $reader->query('BEGIN ISOLATION LEVEL REPEATABLE READ');
 my $before = $reader->query($look);

@@ -82,7 +82,7 @@ my %disturb = (
 	'startup process is killed' => sub { crash($standby, 'startup') },
 	'launcher is killed' => sub { crash($standby, 'leaderboard launcher') },
 	'backend is killed' => sub {
-		my $session = $standby->background_psql('postgres', on_error_stop => 0, timeout => 60);
+		my $session = open_session($standby, 'postgres');
 		$session->query('SELECT lb_rank(1)');
 		crash($standby, 'client backend');
 		$session->{run}->kill_kill;

@@ -165,7 +165,7 @@ counted($_, 'after these') for $primary, $standby;
 # A savepoint, a prepared transaction, an older snapshot there, whose rows the primary
 # keeps
 ok($primary->poll_query_until('postgres', 'SELECT backend_xmin IS NOT NULL FROM pg_stat_replication'), 'the primary is told which rows are needed');
-my $old = $standby->background_psql('postgres');
+my $old = open_session($standby, 'postgres', on_error_stop => 1);
 my $then = $old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT lb_count(\'seen\'), lb_rank_of_score(9, \'seen\'), lb_score_at_percentile(50, \'seen\')');
 
 $primary->safe_psql('postgres', q{

@@ -72,8 +72,8 @@ sub writes_are_there
 {
 	my ($what, $n, $write) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	my $writer = $main->background_psql('postgres', on_error_stop => 1, timeout => 120);
-	my $reader = $subscriber->background_psql('postgres', on_error_stop => 1, timeout => 120);
+	my $writer = open_session($main, 'postgres', on_error_stop => 1);
+	my $reader = open_session($subscriber, 'postgres', on_error_stop => 1);
 	my @wrong;
 
 	for my $i (1 .. $n)
@@ -188,7 +188,7 @@ $subscriber->safe_psql('postgres', 'DROP SUBSCRIPTION s');
 $subscriber->safe_psql('postgres', "CREATE SUBSCRIPTION s CONNECTION '$connstr' PUBLICATION p WITH (copy_data = off)");
 
 # The worker waits for a lock: what was before is there.
-my $locker = $subscriber->background_psql('postgres', on_error_stop => 1, timeout => 120);
+my $locker = open_session($subscriber, 'postgres', on_error_stop => 1);
 $locker->query_safe('BEGIN; UPDATE player_scores SET score = score WHERE player_id = 5');
 my $first = write_main('UPDATE player_scores SET score = 60 WHERE player_id = 6');
 $lsn = write_main('UPDATE player_scores SET score = 50 WHERE player_id = 5');
@@ -266,7 +266,7 @@ lag_is(q{state = 'disabled' AND applied_lsn IS NOT NULL}, 'disabled');
 $lsn = write_main('UPDATE player_scores SET score = 80 WHERE player_id = 8');
 is(wait_for($subscriber, $first, '1 h'), 't', '... and what was before is there');
 is(wait_for($subscriber, $lsn, '1 h'), 'f', '... and no more');
-my $waiter = $subscriber->background_psql('postgres', on_error_stop => 0, timeout => 120);
+my $waiter = open_session($subscriber, 'postgres');
 $subscriber->safe_psql('postgres', 'ALTER SUBSCRIPTION s ENABLE');
 is(wait_for($subscriber, $lsn, '1 min'), 't', 'enabled again');
 
@@ -345,7 +345,7 @@ is(wait_for($standby, $lsn, '1 min'), 't', 'resumed');
 # Replay removes rows that the waiting statement could have seen.
 $lsn = write_primary('CREATE TABLE gone AS SELECT generate_series(1, 1000) AS i');
 is(wait_for($standby, $lsn, '1 min'), 't', 'before');
-$waiter = $standby->background_psql('postgres', on_error_stop => 0, timeout => 120);
+$waiter = open_session($standby, 'postgres');
 $pid = $waiter->query('SELECT pg_backend_pid()');
 $lsn = $subscriber->safe_psql('postgres', 'SELECT pg_current_wal_insert_lsn() + 200000');
 $waiter->query_until(qr/begun/, "\\echo begun\nSELECT lb_wait_for('$lsn', NULL) AS there;\n");

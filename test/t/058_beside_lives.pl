@@ -64,7 +64,7 @@ as_app($main, q{UPDATE player SET name = 'x', score = 1 WHERE score IS NULL});
 same($main, $small, 'no score is null');
 
 # A prepared rank over all that follows, as an application has one.
-my $asks = $main->background_psql('game', extra_params => [ '-U', 'app' ], on_error_stop => 0);
+my $asks = open_session($main, 'game', extra_params => [ '-U', 'app' ]);
 my $id = as_app($main, 'SELECT id FROM player WHERE NOT banned LIMIT 1');
 $asks->query("PREPARE q(uuid) AS SELECT rank FROM ranked WHERE id = \$1; SET plan_cache_mode = force_generic_plan");
 my $truth = "SELECT rank FROM (SELECT id, rank() OVER (ORDER BY score DESC) FROM player WHERE NOT banned AND score IS NOT NULL) s WHERE id = '$id'";

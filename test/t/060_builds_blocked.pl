@@ -53,7 +53,7 @@ sub others_build
 		"\n100", "$what: another database has its build");
 }
 
-my $session = $node->background_psql('postgres', on_error_stop => 0, timeout => 120);
+my $session = open_session($node, 'postgres');
 
 #
 # Code of a user keeps a build from noticing that a command waits for the database.
@@ -79,8 +79,8 @@ is($node->safe_psql('slow', q{SELECT lb_rank(100, 'slow'), lb_rank(1, 'slow')}),
 $node->safe_psql('slow', q{SELECT lb_drop_board('slow')});
 
 # So would one behind a command that itself waits for the lock.
-my $inside = $node->background_psql('slow', on_error_stop => 0, timeout => 120);
-my $waiter = $node->background_psql('postgres', on_error_stop => 0, timeout => 120);
+my $inside = open_session($node, 'slow');
+my $waiter = open_session($node, 'postgres');
 
 $session->query(q{BEGIN; COMMENT ON DATABASE slow IS 'a lock that others can share'});
 $waiter->query_until(qr/waits/, "\\echo waits\nALTER DATABASE slow RENAME TO gone;\n");
@@ -120,8 +120,8 @@ $node->safe_psql('slow', q{SELECT lb_unwatch('plain')});
 # build.  The deadlock detector sees nothing of that wait.
 #
 
-my $first = $node->background_psql('slow', on_error_stop => 0, timeout => 120);
-my $second = $node->background_psql('slow', on_error_stop => 0, timeout => 120);
+my $first = open_session($node, 'slow');
+my $second = open_session($node, 'slow');
 
 $first->query(q{BEGIN; SELECT count(*), lb_count('plain') FROM scores});
 $second->query_until(qr/locks/, "\\echo locks\nBEGIN; LOCK TABLE lb_board; LOCK TABLE scores;\n");

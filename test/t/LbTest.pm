@@ -12,8 +12,19 @@ use Test::More;
 
 our @EXPORT = qw(
   init_node lb_node fill right ready wait_ready state fails_with start_writers
-  stop_writers launcher_pid build_module poll_restarting runs_without
+  stop_writers launcher_pid build_module poll_restarting runs_without open_session
 );
+
+# A psql in the background.  By itself its time limit is for all of its life, which can be
+# long on a busy machine; this one is for a query, and for what the test does between two.
+sub open_session
+{
+	my ($node, $db, %params) = @_;
+	my $session = $node->background_psql($db, on_error_stop => 0, timeout => 4 * $PostgreSQL::Test::Utils::timeout_default, %params);
+
+	$session->set_query_timer_restart;
+	return $session;
+}
 
 # poll_query_until() of a server that may be restarting.  That function writes the query
 # to the standard input of a psql that then may be gone, and dies of it.

@@ -23,7 +23,7 @@ same($primary, $standby, 'at first');
 # The startup process waits where it is to while a session holds this lock.
 $standby->append_conf('postgresql.conf', "leaderboard.pause_at = 'redo'");
 $standby->reload;
-my $holder = $standby->background_psql('template1', on_error_stop => 0, timeout => 60);
+my $holder = open_session($standby, 'template1');
 
 # Replay statements of the primary up to the redo of their commit, where a condition
 # becomes true, look, and go on.  A session with a snapshot looks, too, unless what it
@@ -40,7 +40,7 @@ sub between
 	boards_ready($standby, 'postgres');
 	if ($how eq 'index')
 	{
-		$session = $standby->background_psql('postgres', on_error_stop => 0, timeout => 60);
+		$session = open_session($standby, 'postgres');
 		$session->query('BEGIN ISOLATION LEVEL REPEATABLE READ');
 		$before = $session->query($look);
 	}

@@ -40,8 +40,8 @@ for my $node ($primary, $standby)
 	$node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'leaderboard worker'})
 	  or die 'a worker does not end';
 	my $scans = scans($node);
-	my $holder = $node->background_psql('postgres', on_error_stop => 0, timeout => 60);
-	my $session = $node->background_psql('postgres', on_error_stop => 0, timeout => 60);
+	my $holder = open_session($node, 'postgres');
+	my $session = open_session($node, 'postgres');
 
 	$holder->query('SELECT pg_advisory_lock(20260411)');
 	$session->query("SET leaderboard.pause_at = 'verify'");

@@ -61,7 +61,7 @@ $node->safe_psql('postgres', 'SELECT lb_rebuild()');
 boards_ready($node, 'postgres');
 my $less_than = $node->safe_psql('postgres', $used) + 10000;
 my $before = left($less_than);
-my $holder = $node->background_psql('postgres', on_error_stop => 0, timeout => 60);
+my $holder = open_session($node, 'postgres');
 
 for my $how (
 	[ 'a parallel worker', q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker' LIMIT 1} ],
@@ -116,7 +116,7 @@ for my $try (1 .. 5)
 	$node->safe_psql('postgres', "DROP DATABASE IF EXISTS gone$_") for 1 .. $try;
 	$node->safe_psql('postgres', "CREATE DATABASE gone$try TEMPLATE postgres");
 	$node->safe_psql('postgres', "ALTER DATABASE gone$try SET leaderboard.pause_at = 'workers'");
-	my $inside = $node->background_psql("gone$try", on_error_stop => 0, timeout => 60);
+	my $inside = open_session($node, "gone$try");
 
 	$inside->query('SELECT pg_advisory_lock(20260411)');
 	# A read requests the build.

@@ -27,7 +27,7 @@ $node->safe_psql('postgres', q{
 my $page = 'SELECT id, pad FROM seen ORDER BY score DESC, id LIMIT 2 OFFSET 29985';
 like($node->safe_psql('postgres', "SET leaderboard.enable_planner = on; EXPLAIN $page"), qr/Leaderboard Index Page/, 'by the index');
 
-my $holder = $node->background_psql('postgres', on_error_stop => 0, timeout => 60);
+my $holder = open_session($node, 'postgres');
 $holder->query('SELECT pg_advisory_lock(20260411)');
 my ($found, $errors) = ('', '');
 my $reader = IPC::Run::start(

@@ -23,7 +23,7 @@ $node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity 
 $node->safe_psql('postgres', q{ALTER DATABASE postgres SET leaderboard.pause_at = 'install,ready'});
 
 # One session after the other has the lock, the worker between them: it stops at both points.
-my ($first, $second, $old) = map { $node->background_psql('postgres', on_error_stop => 0, timeout => 60) } 1 .. 3;
+my ($first, $second, $old) = map { open_session($node, 'postgres') } 1 .. 3;
 
 # What a session of its own prints.
 sub start_query
