@@ -257,6 +257,19 @@ enter_due(LbVisit *visit, const LbDefinition *defn, List *keys)
 								   lb_arg_time(now + LB_SCAN_HOURS * USECS_PER_HOUR)));
 }
 
+/* If another visit has read a part of the table, go on behind that. */
+static void
+go_on_with_scan(LbClosing *closing, LbSharedBoard *shared)
+{
+	uint64		began = pg_atomic_read_u64(&shared->scan_began);
+
+	if (began == 0)
+		return;
+	pg_read_barrier();
+	closing->scan_began = (TimestampTz) began;
+	closing->next_block = pg_atomic_read_u32(&shared->scan_block);
+}
+
 /*
  * Find the windows that are due among the boards, and whether to read the
  * table as well.
@@ -299,12 +312,8 @@ scan_boards(LbVisit *visit, const LbDefinition *defn, const char *no_key)
 		closing->scan_began = GetCurrentTimestamp();
 	if (thorough || closing->all_rows)
 		closing->scanning = defn->source;
-	if (visit->one && thorough && !closing->all_rows && shared != NULL &&
-		pg_atomic_read_u64(&shared->scan_began) != 0)
-	{
-		closing->scan_began = (TimestampTz) pg_atomic_read_u64(&shared->scan_began);
-		closing->next_block = pg_atomic_read_u32(&shared->scan_block);
-	}
+	if (visit->one && thorough && !closing->all_rows && shared != NULL)
+		go_on_with_scan(closing, shared);
 	enter_due(visit, defn, keys);
 }
 
@@ -323,6 +332,7 @@ note_part(const LbVisit *visit, const LbDefinition *defn, BlockNumber begin)
 	if (shared == NULL)
 		return;
 	pg_atomic_write_u32(&shared->scan_block, begin);
+	pg_write_barrier();
 	pg_atomic_write_u64(&shared->scan_began,
 						keeps ? (uint64) visit->closing.scan_began : 0);
 }
