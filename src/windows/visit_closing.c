@@ -23,6 +23,7 @@
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "lib/stringinfo.h"
+#include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/itemptr.h"
 #include "utils/builtins.h"
@@ -152,6 +153,7 @@ keys_of_boards(const LbDefinition *defn, List **result, bool *all)
 		char	   *board = lb_row_text(SPI_tuptable, i, 1);
 		char	   *state = lb_row_text(SPI_tuptable, i, 2);
 
+		CHECK_FOR_INTERRUPTS();
 		if (strcmp(board, defn->name) == 0)
 		{
 			ready = strcmp(state, "ready") == 0;
@@ -184,6 +186,7 @@ blocks_of(const LbDefinition *defn, BlockNumber begin, int *npartitions,
 	{
 		Relation	rel = table_open(lfirst_oid(lc), NoLock);
 
+		CHECK_FOR_INTERRUPTS();
 		if (rel->rd_rel->relkind == RELKIND_RELATION)
 		{
 			BlockNumber blocks = RelationGetNumberOfBlocks(rel);
@@ -232,6 +235,7 @@ enter_due(LbVisit *visit, const LbDefinition *defn, List *keys)
 		LbSpan		span;
 		LbWindow   *window = lb_window_in_family(defn, key, &span);
 
+		CHECK_FOR_INTERRUPTS();
 		if (window == NULL || now < lb_window_closes(window, &span) ||
 			lb_listed(closing->due, key))
 			continue;
@@ -492,7 +496,10 @@ lb_window_keys_here(LbDefinition *defn, List **boards, List **rows)
 	{
 		*rows = keys_of_rows(defn, !all, 0, InvalidBlockNumber);
 		foreach(lc, *rows)
+		{
+			CHECK_FOR_INTERRUPTS();
 			thorough &= !is_due(lfirst(lc));
+		}
 	}
 
 	/* A window that is to be closed is found again, until it is. */

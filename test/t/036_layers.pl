@@ -131,6 +131,23 @@ my $unlocked_access = qr/\bpg_(?:read|write|memory)_barrier\(|\bpg_atomic_(?:rea
 is(join("\n", grep { !$has_place{$_} && slurp_file("$src/$_") =~ $unlocked_access } sort keys %includes),
 	'', 'ledger/README has each file that has a barrier or reads an atomic variable');
 
+# Each folder says which of its loops go over what a user supplies.
+my $all_code = join('', map { slurp_file("$src/$_") } sort keys %includes);
+my (@silent, @no_loop);
+for my $name (sort keys %folder)
+{
+	my $readme = -e "$src/$name/README" ? slurp_file("$src/$name/README") : '';
+
+	if ($readme !~ /^Loops over what a user supplies\n-{31}\n\n(\S.*?)(?=\n\n\n|\z)/ms)
+	{
+		push @silent, $name;
+		next;
+	}
+	push @no_loop, map { "$name: $_" } grep { $all_code !~ /^\Q$_\E\(/m } $1 =~ /\b([a-z]\w+)\(\)/g;
+}
+is(join("\n", @silent), '', 'each README has its loops over what a user supplies');
+is(join("\n", @no_loop), '', '... and names functions that there are');
+
 # Comments that begin a line; pgindent fits those behind code.
 my @wide;
 for my $file (sort keys %includes)
