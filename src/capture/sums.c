@@ -182,7 +182,10 @@ copy_index(const LbArena *from, const LbIndex *index, const LbMem *mem,
 	return lb_bulk_finish(&bulk) == LB_OK;
 }
 
-/* Move to an arena of size bytes.  Returns false if there is no memory. */
+/*
+ * Move to an arena of size bytes.  Returns false if there is no memory.  If it
+ * is interrupted the sums are as before, and the new arena goes with them.
+ */
 static bool
 enlarge(LbSums *sums, Size size)
 {
