@@ -84,6 +84,7 @@ has_boards(LbDefinition *family, const char *prefix, bool *result)
 		LbStripe   *stripe = &scan.shared->stripes[s];
 		bool		ready;
 
+		CHECK_FOR_INTERRUPTS();
 		LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
 		ready = lb_shared_board_is(scan.shared, family->generation) &&
 			lb_is_ready(scan.shared);

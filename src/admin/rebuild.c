@@ -443,6 +443,9 @@ wait_for_board(const char *name, int64 until)
 		{
 			stays = lb_stays_offline(shared);
 			state = lb_state(shared);
+
+			/* It can be the state of the next definition there. */
+			pg_read_barrier();
 			if (shared->generation != defn->generation)
 				continue;
 		}

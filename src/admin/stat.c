@@ -424,6 +424,7 @@ put_all(ReturnSetInfo *rsinfo, bool each)
 
 	for (int i = 0; i < n; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (monitor || lb_may_see(defns[i]))
 			put_def(rsinfo, defns[i], NULL, each);
 	}
@@ -618,6 +619,7 @@ lb_stat_reset(PG_FUNCTION_ARGS)
 			pg_atomic_write_u64(&shared->counters[j], 0);
 		for (int s = 0; s < LB_STRIPES; s++)
 		{
+			CHECK_FOR_INTERRUPTS();
 			LWLockAcquire(&shared->stripes[s].lock, LW_EXCLUSIVE);
 			if (lb_shared_board_is(shared, defns[i]->generation))
 				lb_stripe_walk(&shared->stripes[s], shared->family,

@@ -514,6 +514,7 @@ open_windows(const char *leaderboard, LbOp op, ArrayType *names)
 		LbPeriod	period;
 		char	   *name;
 
+		CHECK_FOR_INTERRUPTS();
 		if (nulls[i])
 			lb_null_element("windows");
 		name = TextDatumGetCString(elements[i]);

@@ -186,6 +186,7 @@ verify_keys(Verify *v, const char *name, const LbTarget *target, LbSort *sort,
 		const int64 *row = NULL;
 		int			c;
 
+		CHECK_FOR_INTERRUPTS();
 		if (at == n && more)
 		{
 			n = copy_keys(v, target, place, keys, counted, &why);
@@ -194,14 +195,16 @@ verify_keys(Verify *v, const char *name, const LbTarget *target, LbSort *sort,
 				report(v, name, NULL, why);
 				n = 0;
 				while (*tuple != NULL && (number < 0 || (*tuple)[0] == number))
+				{
+					CHECK_FOR_INTERRUPTS();
 					*tuple = lb_sort_next(sort);
+				}
 				break;
 			}
 			at = 0;
 			key = keys;
 			place += n;
 			more = n > 0;
-			CHECK_FOR_INTERRUPTS();
 		}
 		if (*tuple != NULL && (number < 0 || (*tuple)[0] == number))
 			row = *tuple + first;
@@ -280,6 +283,7 @@ take_rows(Verify *v, LbSort *sort, int64 number, const int64 **tuple,
 	memcpy(key, *tuple + first, width * sizeof(int64));
 	do
 	{
+		CHECK_FOR_INTERRUPTS();
 		rows += (*tuple)[first + width];
 		*tuple = lb_sort_next(sort);
 	} while (*tuple != NULL && (number < 0 || (*tuple)[0] == number) &&
@@ -324,6 +328,7 @@ verify_counts(Verify *v, const char *name, const LbTarget *target,
 		const int64 *key;
 		int			c;
 
+		CHECK_FOR_INTERRUPTS();
 		if (at == n && more)
 		{
 			n = copy_counts(v, target, any ? last : NULL, keys, counted, &why);
@@ -333,7 +338,6 @@ verify_counts(Verify *v, const char *name, const LbTarget *target,
 				memcpy(last, keys + (n - 1) * words,
 					   shape->width * sizeof(int64));
 			any = true;
-			CHECK_FOR_INTERRUPTS();
 			continue;
 		}
 		if (rows == 0 && *tuple != NULL &&
@@ -358,7 +362,10 @@ verify_counts(Verify *v, const char *name, const LbTarget *target,
 	{
 		report(v, name, NULL, why);
 		while (*tuple != NULL && (number < 0 || (*tuple)[0] == number))
+		{
+			CHECK_FOR_INTERRUPTS();
 			*tuple = lb_sort_next(sort);
+		}
 	}
 	pfree(keys);
 }
@@ -437,6 +444,7 @@ verify_numbered(Verify *v, const LbTarget *only, LbSort *sort,
 			const LbScannedValue *scanned = values->values[i];
 			LbTarget	target;
 
+			CHECK_FOR_INTERRUPTS();
 			if (scanned->ranked != (pass == 0))
 				continue;
 			memset(&target, 0, sizeof(target));
@@ -448,7 +456,10 @@ verify_numbered(Verify *v, const LbTarget *only, LbSort *sort,
 			if (only == NULL || lb_value_equal(&only->value, &target.value))
 				verify_board(v, &target, sort, i, &tuple, scanned->off_board);
 			while (tuple != NULL && tuple[0] == i)
+			{
+				CHECK_FOR_INTERRUPTS();
 				tuple = lb_sort_next(sort);
+			}
 		}
 	}
 }

@@ -54,6 +54,7 @@ add_object(Walk *walk, Oid classId, Oid objectId)
 {
 	ObjectAddress *address;
 
+	CHECK_FOR_INTERRUPTS();
 	if (objectId < FirstNormalObjectId ||
 		lb_is_named(walk->named, classId, objectId))
 		return;
@@ -384,6 +385,7 @@ lb_lock_named(List **locked, List *objects)
 	{
 		ObjectAddress *address = lfirst(lc);
 
+		CHECK_FOR_INTERRUPTS();
 		if (lb_is_named(*locked, address->classId, address->objectId))
 			continue;
 

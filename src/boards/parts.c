@@ -74,7 +74,7 @@ lock_parts(Oid source, bool wait, List **parts)
 
 		/* They may have changed during the wait. */
 		*parts = find_all_inheritors(source, NoLock, NULL);
-		if (list_difference_oid(*parts, before) == NIL)
+		if (equal(*parts, before))
 			return true;
 	}
 }

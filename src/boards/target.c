@@ -10,6 +10,7 @@
 #include <ctype.h>
 
 #include "catalog/pg_type_d.h"
+#include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 
@@ -63,6 +64,7 @@ nearest_board(const char *name, bool family)
 
 	for (int i = 0; i < n; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (defns[i]->family || !family)
 			lb_nearest_try(&nearest, defns[i]->name);
 	}

@@ -27,6 +27,7 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "utils/memutils.h"
 
 #include "boards/shared.h"
@@ -146,6 +147,13 @@ lb_sums_lengthen(LbSums *sums, int64 **array, int n, int *max, int64 more)
 	return true;
 }
 
+/* LbBulk.poll */
+static void
+look_for_interrupts(void)
+{
+	CHECK_FOR_INTERRUPTS();
+}
+
 /* Copy an index to another arena.  Returns false if the arena is too small. */
 static bool
 copy_index(const LbArena *from, const LbIndex *index, const LbMem *mem,
@@ -161,9 +169,11 @@ copy_index(const LbArena *from, const LbIndex *index, const LbMem *mem,
 		return true;
 	if (lb_bulk_begin(&bulk, mem, copy, index->members) != LB_OK)
 		return false;
+	bulk.poll = look_for_interrupts;
 	more = lb_index_seek_place(from, index, 0, &cursor);
 	while (more)
 	{
+		CHECK_FOR_INTERRUPTS();
 		lb_cursor_key(from, index, &cursor, key);
 		if (lb_bulk_add(&bulk, key) != LB_OK)
 			return false;
@@ -172,7 +182,10 @@ copy_index(const LbArena *from, const LbIndex *index, const LbMem *mem,
 	return lb_bulk_finish(&bulk) == LB_OK;
 }
 
-/* Move to an arena of size bytes.  Returns false if there is no memory. */
+/*
+ * Move to an arena of size bytes.  Returns false if there is no memory.  If it
+ * is interrupted the sums are as before, and the new arena goes with them.
+ */
 static bool
 enlarge(LbSums *sums, Size size)
 {
@@ -550,6 +563,7 @@ load_keys(LbSums *sums, const LbEntries *entries, bool old, int64 *keys)
 		const int64 *entry = lb_entry_at(entries, i);
 		const int64 *key = old ? lb_old_key(entry) : lb_new_key(entry, stride);
 
+		CHECK_FOR_INTERRUPTS();
 		if (key == NULL)
 			continue;
 		memcpy(keys + nkeys * (stride + more), key, stride * sizeof(int64));
@@ -565,8 +579,10 @@ load_keys(LbSums *sums, const LbEntries *entries, bool old, int64 *keys)
 		lb_sort_words(keys, nkeys, stride);
 	if (lb_bulk_begin(&bulk, &mem, index, nkeys) != LB_OK)
 		return false;
+	bulk.poll = look_for_interrupts;
 	for (uint64 i = 0; i < nkeys; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (lb_bulk_add(&bulk, keys + i * (stride + more)) != LB_OK)
 			return false;
 	}
@@ -604,11 +620,14 @@ lb_sums_load(LbSums *sums, LbChanges *changes)
 	entries.stride = stride;
 	if (ambiguous)
 	{
-		sums->broken = false;
 		for (int i = 0; i < n && ok; i++)
 		{
 			const int64 *entry = lb_change_at(changes, i);
 
+			/* An interrupt must leave them broken, too. */
+			sums->broken = true;
+			CHECK_FOR_INTERRUPTS();
+			sums->broken = false;
 			ok = lb_sums_add(sums, lb_old_key(entry),
 							 lb_new_key(entry, stride), lb_entry_rows(entry));
 		}
@@ -617,9 +636,12 @@ lb_sums_load(LbSums *sums, LbChanges *changes)
 			 load_keys(sums, &entries, false, keys))
 	{
 		for (uint32 i = 0; i < entries.n; i++)
+		{
+			CHECK_FOR_INTERRUPTS();
 			note_unchecked(sums, lb_entry_member(&sums->shape,
 												 lb_entry_at(&entries, i),
 												 stride));
+		}
 		sums->stride = Max(sums->stride, stride);
 		sums->broken = false;
 	}
@@ -779,6 +801,7 @@ lb_sums_visit(LbSums *sums, const LbIndex *index,
 
 	while (more)
 	{
+		CHECK_FOR_INTERRUPTS();
 		lb_cursor_key(&sums->arena, index, &cursor, key);
 		if (!visit(sums, key))
 			return false;

@@ -262,6 +262,7 @@ take_rows(LbAsk *ask, PlaceRows *rows, MemoryContext caller)
 		bool		isnull;
 		Datum		answer = lb_row_nullable(SPI_tuptable, i, 3, &isnull);
 
+		CHECK_FOR_INTERRUPTS();
 		whole = !isnull && lb_row_int8(SPI_tuptable, i, 1, &rows->shards[i]) &&
 			lb_row_int8(SPI_tuptable, i, 2, &rows->selves[i]);
 		if (whole)
@@ -314,6 +315,7 @@ are_all_servers(const LbAsk *ask, const LbLayout *layout,
 	{
 		int			row = 0;
 
+		CHECK_FOR_INTERRUPTS();
 		i = next_server(layout, i, ask->written, &asked);
 		while (row < rows->n && (rows->shards[row] != layout->slots[asked].shard ||
 								 rows->selves[row] != layout->slots[asked].self))
@@ -340,6 +342,7 @@ learn_places(const LbAsk *ask, const PlaceRows *rows)
 	{
 		char	   *place = lb_row_text(SPI_tuptable, i, 4);
 
+		CHECK_FOR_INTERRUPTS();
 		if (place != NULL && strlen(place) <= MAX_PLACE)
 			lb_layout_set_place(layout, rows->shards[i], rows->selves[i],
 								place);

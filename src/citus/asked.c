@@ -111,6 +111,7 @@ find_list(LbAsked *asked, const int64 *lists, int n, int64 shard)
 {
 	for (int at = 0; at < n; at += 1 + asked->n)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (lists[at] < 1 || lists[at] >= n - at)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -201,6 +202,7 @@ check_keys(const LbShape *shape, const LbWords *wanted)
 	{
 		int64		length = wanted->words[at + LB_KEY_NWORDS];
 
+		CHECK_FOR_INTERRUPTS();
 		if (length < 1 || length > wanted->n - at - LB_KEY_HEADER)
 			raise_words();
 		at += LB_KEY_HEADER;
@@ -355,6 +357,7 @@ take_members(const LbShape *shape, const LbWords *words, LbMembers *members)
 	{
 		const int64 *member = words->words + at;
 
+		CHECK_FOR_INTERRUPTS();
 		if (member[0] < 1 || member[0] >= words->n - at ||
 			!lb_is_member(shape, member + 1, (int) member[0]))
 			raise_words();
@@ -382,6 +385,7 @@ add_keys(Keys *keys, const LbShape *shape, const LbRows *rows)
 		const int64 *key = lb_row(rows, i) + LB_ROW_MEMBER;
 		int			n = lb_key_words(shape, key);
 
+		CHECK_FOR_INTERRUPTS();
 		if (keys->n + n > keys->room)
 		{
 			keys->room *= 2;
@@ -438,7 +442,10 @@ pack(Answer *answer, const LbShape *shape, const LbSection *section,
 	int64	   *word;
 
 	for (int i = 0; i < rows->n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
 		nwords += 1 + lb_key_words(shape, lb_row(rows, i) + LB_ROW_MEMBER);
+	}
 	answer->words = answer->words == NULL ?
 		palloc_extended(nwords * sizeof(int64), MCXT_ALLOC_HUGE) :
 		repalloc_huge(answer->words, (answer->n + nwords) * sizeof(int64));
@@ -455,6 +462,7 @@ pack(Answer *answer, const LbShape *shape, const LbSection *section,
 		const int64 *key = row + LB_ROW_MEMBER;
 		int			n = lb_key_words(shape, key);
 
+		CHECK_FOR_INTERRUPTS();
 		*word++ = row[LB_ROW_RANK];
 		memcpy(word, key, n * sizeof(int64));
 		word += n;

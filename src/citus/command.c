@@ -15,6 +15,7 @@
 
 #include "executor/spi.h"
 #include "lib/stringinfo.h"
+#include "miscadmin.h"
 #include "storage/proc.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -131,6 +132,7 @@ lb_command(const LbDefinition *defn, const char *servers,
 		MemoryContext old = MemoryContextSwitchTo(context);
 		LbShardAnswer *answer = palloc(sizeof(LbShardAnswer));
 
+		CHECK_FOR_INTERRUPTS();
 		answer->board = lb_row_text(SPI_tuptable, i, 1);
 		answer->server = lb_row_text(SPI_tuptable, i, 2);
 		answer->success = lb_row_bool(SPI_tuptable, i, 3);

@@ -290,7 +290,10 @@ closed_boards(const char *leaderboard)
 	AtEOXact_GUC(true, nestlevel);
 	boards = palloc(Max(1, n) * sizeof(Datum));
 	for (uint64 i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
 		boards[i] = lb_row_datum(SPI_tuptable, i, 1);
+	}
 	(void) lb_own_exec(&plan,
 					   "SELECT pg_catalog.array_agg(c.board) FROM @.lb_closed AS c WHERE c.board OPERATOR(pg_catalog.=) ANY ($1)",
 					   LB_ARGS(lb_arg_array(TEXTOID, boards, NULL, (int) n)));

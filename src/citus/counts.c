@@ -18,6 +18,7 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 
 #include "citus/ask.h"
 #include "citus/counts.h"
@@ -88,6 +89,7 @@ count(Counts *c)
 	{
 		const int64 *counts = c->ask.answers[i].words;
 
+		CHECK_FOR_INTERRUPTS();
 		if (c->ask.answers[i].n != c->nkeys + 1)
 			return false;
 		c->total += counts[0];
@@ -349,9 +351,12 @@ count_members(Found *f, LbCall *call, const LbMembers *members)
 	if (call->method == LB_DENSE_RANK || members->n > MAX_MEMBERS ||
 		!begin(c, call) || !find_keys(f, members))
 		return false;
-	qsort_arg(f->keys, f->n, sizeof(int64 *), member_cmp, &c->ask.defn.shape);
+	qsort_interruptible(f->keys, f->n, sizeof(int64 *), member_cmp, &c->ask.defn.shape);
 	for (int i = 0; i < f->n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
 		add_key(c, f->keys[i], rank_words(c, f->keys[i]), false);
+	}
 	if (f->n > 0 && !count(c))
 		return false;
 	lb_ask_end(&c->ask);
@@ -372,6 +377,7 @@ lb_ranks_by_counts(LbCall *call, const LbMembers *members, LbRows *rows)
 		int			key = members->absent[i] ? -1 :
 			find_member(&f, lb_member_at(members, i));
 
+		CHECK_FOR_INTERRUPTS();
 		row[LB_ROW_RANK] = key < 0 ? 0 : f.counts.before[key] + 1;
 		if (key >= 0)
 			row[LB_ROW_SCORE] = lb_call_score(call, f.keys[key]);
@@ -393,6 +399,7 @@ lb_among_by_counts(LbCall *call, const LbMembers *members, LbRows *rows)
 		int			words = lb_key_words(&f.counts.ask.defn.shape, f.keys[i]);
 		int64	   *row;
 
+		CHECK_FOR_INTERRUPTS();
 		if (!lb_rows_have_room(rows, 1))
 			lb_enlarge_rows(rows, 1);
 		row = lb_add_row(rows, words);

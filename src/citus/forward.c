@@ -27,6 +27,7 @@
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "lib/stringinfo.h"
+#include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -182,7 +183,7 @@ typedef struct Sent
 } Sent;
 
 static int
-sent_cmp(const void *a, const void *b)
+sent_cmp(const void *a, const void *b, void *arg)
 {
 	const Sent *sa = (const Sent *) a;
 	const Sent *sb = (const Sent *) b;
@@ -207,7 +208,10 @@ items_by_shard(const LbSubmit *s)
 	int64	   *before = palloc0(n * sizeof(int64));
 
 	for (int i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
 		players[i] = PointerGetDatum(s->items[i].player_text);
+	}
 	for (;;)
 	{
 		int			nlocks = 0;
@@ -218,12 +222,14 @@ items_by_shard(const LbSubmit *s)
 		memcpy(before, shards, n * sizeof(int64));
 		for (int i = 0; i < n; i++)
 		{
+			CHECK_FOR_INTERRUPTS();
 			sent[i].shard = shards[i];
 			sent[i].item = &s->items[i];
 		}
-		qsort(sent, n, sizeof(Sent), sent_cmp);
+		qsort_interruptible(sent, n, sizeof(Sent), sent_cmp, NULL);
 		for (int i = 0; i < n; i++)
 		{
+			CHECK_FOR_INTERRUPTS();
 			if (i == 0 || sent[i].shard != sent[i - 1].shard)
 				locks[nlocks++] = Int64GetDatum(sent[i].shard);
 		}
@@ -251,6 +257,7 @@ send_items(const LbSubmit *s, const Sent *sent, int n, bool each)
 	{
 		const LbSubmitItem *item = sent[i].item;
 
+		CHECK_FOR_INTERRUPTS();
 		players[i] = PointerGetDatum(item->player_text);
 		amounts[i] = Int64GetDatum(item->amount);
 		items[i] = Int32GetDatum(item->item);
@@ -278,6 +285,7 @@ lb_forward_many(const LbSubmit *s, LbItemOutcome *outcomes)
 
 		for (n = 1; first + n < s->nitems; n++)
 		{
+			CHECK_FOR_INTERRUPTS();
 			if (sent[first + n].shard != sent[first].shard)
 				break;
 		}
@@ -287,6 +295,7 @@ lb_forward_many(const LbSubmit *s, LbItemOutcome *outcomes)
 			int			number = DatumGetInt32(lb_row_datum(SPI_tuptable, i, 1));
 			LbItemOutcome *outcome;
 
+			CHECK_FOR_INTERRUPTS();
 			if (outcomes == NULL)
 			{
 				total += number;

@@ -35,6 +35,7 @@
 #include "catalog/pg_type_d.h"
 #include "commands/defrem.h"
 #include "executor/executor.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
@@ -338,6 +339,7 @@ lb_are_all_shards(Oid source, Oid places, int n, const int64 *shards,
 		Shard	   *shard = find_shard(of_source, nshards, shards[i]);
 		Shard	   *self = find_shard(of_places, nplaces, selves[i]);
 
+		CHECK_FOR_INTERRUPTS();
 		if (shard == NULL || self == NULL || shard->found ||
 			strcmp(shard->low, self->low) != 0)
 			return false;
@@ -451,7 +453,10 @@ read_layout(Oid source, Oid places)
 	while (layout->n < n && fill_slot(&layout->slots[layout->n],
 									  &of_source[layout->n], of_places,
 									  nplaces))
+	{
+		CHECK_FOR_INTERRUPTS();
 		layout->n++;
+	}
 	if (layout->n < n)
 		return NULL;
 	qsort(layout->slots, n, sizeof(LbShardSlot), slot_cmp);

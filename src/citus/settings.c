@@ -330,7 +330,10 @@ lb_keys_of_shards(const LbDefinition *family, List **keys, bool *all)
 																  TEXTOID, -1)),
 						  TEXTOID, -1, false, TYPALIGN_INT, &elements, NULL, &n);
 		for (int i = 0; i < n; i++)
+		{
+			CHECK_FOR_INTERRUPTS();
 			*keys = lappend(*keys, TextDatumGetCString(elements[i]));
+		}
 	}
 	return true;
 }
@@ -372,11 +375,15 @@ lb_shard_windows(PG_FUNCTION_ARGS)
 	{
 		const char *key = lfirst(lc);
 
+		CHECK_FOR_INTERRUPTS();
 		if (strncmp(key, prefix, strlen(prefix)) == 0)
 			elements[n++] = CStringGetTextDatum(key + strlen(prefix));
 	}
 	foreach(lc, rows)
+	{
+		CHECK_FOR_INTERRUPTS();
 		elements[n++] = CStringGetTextDatum((char *) lfirst(lc));
+	}
 	result = lb_make_array(TEXTOID, elements, NULL, n);
 	MemoryContextSwitchTo(context);
 	board = OidOutputFunctionCall(F_ARRAY_OUT, result);

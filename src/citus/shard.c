@@ -139,7 +139,10 @@ lb_shards_of(const LbDefinition *defn, Datum *players, int n, int64 *shards)
 			   LB_ARGS(lb_arg_regclass(defn->source), lb_arg_array(TEXTOID, players, NULL, n)));
 	lb_restore_user(&saved);
 	for (int i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
 		(void) lb_row_int8(SPI_tuptable, i, 1, &shards[i]);
+	}
 	SPI_freetuptable(SPI_tuptable);
 }
 

@@ -80,7 +80,10 @@ return_row(const Forget *f, const char *board, const char *beside,
 	ListCell   *lc;
 
 	foreach(lc, keys)
+	{
+		CHECK_FOR_INTERRUPTS();
 		texts[n++] = CStringGetTextDatum((const char *) lfirst(lc));
+	}
 	values[0] = CStringGetTextDatum(board);
 	values[1] = nulls[1] ? (Datum) 0 : CStringGetTextDatum(beside);
 	values[2] = Int64GetDatum(removed);
@@ -241,7 +244,10 @@ lb_shard_forget(PG_FUNCTION_ARGS)
 		return (Datum) 0;
 	boards = palloc(n * sizeof(char *));
 	for (int i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
 		boards[i] = TextDatumGetCString(elements[i]);
+	}
 	SPI_connect();
 	nestlevel = lb_begin_shard(boards[0], NULL, f.player, PG_GETARG_INT64(1));
 	for (int i = 0; i < n; i++)

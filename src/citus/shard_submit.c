@@ -127,6 +127,7 @@ check_players(const char *leaderboard, Datum *players, int n, int64 shard)
 	lb_shards_of(lb_find_recorded(leaderboard), players, n, shards);
 	for (int i = 0; i < n; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (shards[i] != shard)
 			lb_raise_other_shard(leaderboard, DatumGetTextPP(players[i]), shard);
 	}
@@ -162,6 +163,7 @@ make_items(FunctionCallInfo fcinfo, const LbSubmitTarget *t, Datum *players,
 	{
 		LbSubmitItem *item = &submitted[i];
 
+		CHECK_FOR_INTERRUPTS();
 		item->amount = DatumGetInt64(amounts[i]);
 		item->number = i;
 		item->item = DatumGetInt32(items[i]);
@@ -218,7 +220,10 @@ lb_shard_submit_many(PG_FUNCTION_ARGS)
 		LbItemOutcome *outcomes = lb_submit_each_of(&target, items, n);
 
 		for (int i = 0; i < n; i++)
+		{
+			CHECK_FOR_INTERRUPTS();
 			return_outcome(fcinfo, i + 1, &outcomes[i]);
+		}
 	}
 	else
 		return_outcome(fcinfo, (int) lb_submit_all(&target, items, n), NULL);

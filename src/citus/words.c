@@ -15,6 +15,7 @@
 #include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
+#include "miscadmin.h"
 #include "port/pg_bswap.h"
 #include "port/pg_crc32c.h"
 
@@ -59,6 +60,7 @@ lb_words_datum(const int64 *words, int n)
 	{
 		uint64		word = pg_hton64((uint64) words[i]);
 
+		CHECK_FOR_INTERRUPTS();
 		memcpy(at, &word, sizeof(word));
 		at += sizeof(word);
 	}
@@ -84,6 +86,7 @@ lb_datum_words(Datum datum)
 	{
 		uint64		word;
 
+		CHECK_FOR_INTERRUPTS();
 		memcpy(&word, at, sizeof(word));
 		words[i] = (int64) pg_ntoh64(word);
 		at += sizeof(word);

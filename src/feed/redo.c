@@ -30,6 +30,7 @@
 #include "access/xlog_internal.h"
 #include "access/xlogutils.h"
 #include "catalog/pg_control.h"
+#include "postmaster/startup.h"
 #include "replication/message.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
@@ -43,6 +44,7 @@
 #include "feed/redo.h"
 #include "ledger/ledger.h"
 #include "ledger/snapshot.h"
+#include "util/compat.h"
 #include "util/pause.h"
 #include "util/planted.h"
 
@@ -582,6 +584,11 @@ end_transaction(LbInFlight *xact, bool committed)
 		visit_counted(xact, true);
 	for (int i = 0; i < xact->npubs; i++)
 	{
+		/*
+		 * They may be many.  A shutdown ends the process here, as it does
+		 * between two records: the next start replays the record again.
+		 */
+		LB_STARTUP_INTERRUPTS();
 		if (committed)
 			lb_settle(xact->pubs[i]);
 		else

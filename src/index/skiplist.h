@@ -74,6 +74,9 @@ typedef struct LbBulk
 	LbIndex    *index;
 	uint64		expected;		/* keys */
 	int			height;			/* levels so far */
+	void		(*poll) (void); /* NULL, unless the caller sets it after
+								 * lb_bulk_begin: lb_bulk_finish calls it now
+								 * and then, and it may raise */
 	LbRef		open[LB_MAX_HEIGHT];	/* rightmost block of each level */
 	int64		last[LB_MAX_KEY_WORDS]; /* last key added */
 } LbBulk;

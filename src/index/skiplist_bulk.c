@@ -15,6 +15,9 @@
  */
 #include "index/skiplist_internal.h"
 
+/* Leaves between two calls of LbBulk.poll: 10,000 members at most. */
+#define POLL_LEAVES 64
+
 /* How many entries or links to put into a block. */
 static inline int
 bulk_fill(const LbBulk *bulk, const Block *block)
@@ -256,15 +259,20 @@ hash_leaf(const LbMem *mem, LbIndex *index, LbRef ref)
 }
 
 LbResult
-lb_index_build_hash(const LbMem *mem, LbIndex *index)
+lb_index_build_hash(const LbMem *mem, LbIndex *index, void (*poll) (void))
 {
 	LbResult	result = lb_hash_reserve(mem, &index->hash, index->members);
 	LbRef		ref;
+	int			n = 0;
 
 	Assert(!index->shape.counts);
 	for (ref = index->first; ref != LB_NONE && result == LB_OK;
 		 ref = block_ptr(mem->arena, ref)->next)
+	{
 		result = hash_leaf(mem, index, ref);
+		if (poll != NULL && ++n % POLL_LEAVES == 0)
+			poll();
+	}
 	if (result != LB_OK)
 		lb_hash_free(mem, &index->hash);
 	return result;
@@ -336,6 +344,6 @@ lb_bulk_finish(LbBulk *bulk)
 	if (index->shape.counts)
 		return LB_OK;
 	if (index->members > HASH_FROM)
-		return lb_index_build_hash(mem, index);
+		return lb_index_build_hash(mem, index, bulk->poll);
 	return has_duplicates(arena, index) ? LB_EXISTS : LB_OK;
 }

@@ -623,7 +623,7 @@ lb_index_insert(const LbMem *mem, LbIndex *index, const int64 *key)
 			return give_up(mem, index, words);
 	}
 	if (index->members >= HASH_FROM && !index_hashed(index) &&
-		lb_index_build_hash(mem, index) != LB_OK)
+		lb_index_build_hash(mem, index, NULL) != LB_OK)
 		return give_up(mem, index, words);
 
 	if (index_hashed(index) &&

@@ -797,8 +797,10 @@ extern void lb_index_remove_counted(const LbMem *mem, LbIndex *index,
 
 /*
  * Build the hash of an index without one.  LB_OK, or LB_EXISTS if a member
- * occurs twice, or LB_NOMEM; then there is no hash.
+ * occurs twice, or LB_NOMEM; then there is no hash.  poll is that of LbBulk;
+ * if it raises, lb_index_free frees what there is of the hash.
  */
-extern LbResult lb_index_build_hash(const LbMem *mem, LbIndex *index);
+extern LbResult lb_index_build_hash(const LbMem *mem, LbIndex *index,
+									void (*poll) (void));
 
 #endif							/* LB_SKIPLIST_INTERNAL_H */

@@ -17,6 +17,7 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_type_d.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
@@ -112,7 +113,10 @@ raise_no_leaderboard(const char *name)
 	const LbDefinition *defn = lb_find_defn(name);
 
 	for (int i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
 		lb_nearest_try(&nearest, leaderboards[i]->name);
+	}
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_OBJECT),
 			 errmsg("leaderboard \"%s\" does not exist", name),

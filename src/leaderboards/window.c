@@ -18,6 +18,7 @@
 #include "access/htup_details.h"
 #include "access/xact.h"
 #include "fmgr.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 
@@ -162,7 +163,10 @@ try_windows(LbNearest *nearest)
 	int			n = lb_windows(&windows);
 
 	for (int i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
 		lb_nearest_try(nearest, windows[i]->calendar.name);
+	}
 }
 
 /* Try those that have keys even if they are not: see find_or_default(). */

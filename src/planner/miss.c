@@ -16,6 +16,7 @@
 #include "catalog/partition.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
@@ -301,6 +302,7 @@ lb_missed_boards(PlannerInfo *root, Index relid)
 	List	   *found = NIL;
 	ListCell   *lc;
 
+	CHECK_FOR_INTERRUPTS();
 	if (!is_table(root, relid) || cat == NULL || !cat->version_ok ||
 		!lb_try_load_defns())
 		return NIL;

@@ -14,6 +14,8 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
+
 #include "boards/board_row.h"
 #include "boards/live.h"
 #include "capture/xactlog.h"
@@ -108,6 +110,7 @@ lb_open_boards_of_xact(LbOpenBoards *boards, const LbDefinition *defn)
 	{
 		bool		found = false;
 
+		CHECK_FOR_INTERRUPTS();
 		for (int i = 0; i < boards->n && !found; i++)
 			found = lb_value_equal(&boards->values[i], &board->value);
 		if (!found)

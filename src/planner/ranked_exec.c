@@ -334,7 +334,10 @@ rank_rows(RankedNode *node, LbRankedRow *rows, int n)
 	if (lb_answer_prepare(a, &refused) == NULL)
 		return false;
 	for (int i = 0; i < n && !refused; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
 		refused = !find_key(node, a->access.target.defn, &rows[i]);
+	}
 	if (refused)
 	{
 		lb_answer_refuse(a, LB_CAUSE_OFF_BOARD);

@@ -151,6 +151,8 @@ find_boards(Forget *f)
 	foreign[nforeign++] = CStringGetTextDatum("");
 	for (int i = 0; i < n; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
+
 		/* Of both boards, the name of the leaderboard. */
 		if (!add_board(f, names[i]))
 			foreign[nforeign++] = CStringGetTextDatum(names[i - i % 2]);

@@ -204,6 +204,7 @@ convert_members(LbCall *call)
 	{
 		Size		at = (Size) i * n;
 
+		CHECK_FOR_INTERRUPTS();
 		if (!nulls[i])
 			lb_member_from_text(defn, elements[i], members->values + at,
 								members->nulls + at);
@@ -412,6 +413,7 @@ make_member_arrays(LbCall *call)
 
 		for (int j = 0; j < members->n; j++)
 		{
+			CHECK_FOR_INTERRUPTS();
 			values[j] = members->values[(Size) j * n + i];
 			nulls[j] = members->nulls[(Size) j * n + i];
 		}
@@ -605,6 +607,7 @@ query_into_result(LbCall *call, Tuplestorestate *result, TupleDesc desc)
 		bool		nulls[LB_MAX_COLUMNS];
 		int			from = 0;
 
+		CHECK_FOR_INTERRUPTS();
 		slot_getallattrs(slot);
 		for (int i = 0; i < desc->natts; i++)
 			values[i] = column_as_text(call, call->function->columns[i], slot,

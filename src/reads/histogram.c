@@ -26,6 +26,7 @@
 #include <math.h>
 
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "utils/date.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
@@ -458,6 +459,7 @@ count_by_query(LbCall *call, int64 n, Buckets *b, int64 **counts)
 		int64		lo;
 		int64		hi;
 
+		CHECK_FOR_INTERRUPTS();
 		bucket_bounds(b, i, &lo, &hi);
 		bounds[b->descending ? i : b->n - 1 - i] =
 			lb_score_to_value(b->defn, lo);
@@ -469,6 +471,7 @@ count_by_query(LbCall *call, int64 n, Buckets *b, int64 **counts)
 	{
 		int			i;
 
+		CHECK_FOR_INTERRUPTS();
 		slot_getallattrs(slot);
 		i = DatumGetInt32(slot->tts_values[0]) - 1;
 		(*counts)[b->descending ? i : b->n - 1 - i] =
@@ -500,6 +503,7 @@ put_buckets(LbCall *call, const Buckets *b, const int64 *counts)
 		int64		lo;
 		int64		hi;
 
+		CHECK_FOR_INTERRUPTS();
 		bucket_bounds(b, i, &lo, &hi);
 		values[0] = Int32GetDatum((int32) (i + 1));
 		values[1] = lb_call_score_datum(call, lo);

@@ -15,6 +15,7 @@
 #include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "lib/stringinfo.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/datetime.h"
 #include "utils/float.h"
@@ -144,6 +145,7 @@ put_integer_rows(StringInfo buf, const LbRows *rows)
 	{
 		const int64 *row = lb_row(rows, i);
 
+		CHECK_FOR_INTERRUPTS();
 		if (i > 0)
 			*p++ = ',';
 		put_literal(p, "{\"rank\":");
@@ -180,6 +182,7 @@ put_rows(StringInfo buf, const LbCall *call, const LbRows *rows)
 		Datum		member[LB_MAX_MEMBER_COLUMNS];
 		Datum		score;
 
+		CHECK_FOR_INTERRUPTS();
 		old = MemoryContextSwitchTo(context);
 		lb_decode_member(defn, row + LB_ROW_MEMBER, member);
 		score = lb_score_to_value(defn, row[LB_ROW_SCORE]);
@@ -204,6 +207,7 @@ put_query_rows(StringInfo buf, LbCall *call)
 									ALLOCSET_DEFAULT_SIZES);
 	while (tuplestore_gettupleslot(store, true, false, slot))
 	{
+		CHECK_FOR_INTERRUPTS();
 		old = MemoryContextSwitchTo(context);
 		slot_getallattrs(slot);
 		put_entry(buf, call, DatumGetInt64(slot->tts_values[0]),

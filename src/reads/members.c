@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/memutils.h"
 
@@ -91,7 +92,10 @@ lb_array_operand(const LbCall *call, LbMembers *members)
 
 	/* With counts, the values are used: rows_counts.c. */
 	for (int i = 0; texts && shape->counts && i < members->n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
 		absent[i] = has_null(call, i);
+	}
 	if (texts && shape->counts)
 	{
 		members->absent = absent;
@@ -108,6 +112,7 @@ lb_array_operand(const LbCall *call, LbMembers *members)
 												 sizeof(uint32));
 	for (int i = 0; i < members->n; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (!texts)
 			words[i] = DatumGetInt64(elements[i]);
 		else if (members->places == NULL)

@@ -9,6 +9,7 @@
 
 #include "access/xact.h"
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/snapmgr.h"
@@ -109,6 +110,7 @@ take_rows(const LbCall *call, const LbRows *from, bool has_member, LbRow *rows)
 	{
 		const int64 *row = lb_row(from, i);
 
+		CHECK_FOR_INTERRUPTS();
 		rows[i].rank = row[LB_ROW_RANK];
 		if (row[LB_ROW_RANK] == 0)
 			continue;
@@ -137,6 +139,7 @@ query_rows(LbCall *call, LbRow **rows)
 	{
 		LbRow	   *row = &(*rows)[n++];
 
+		CHECK_FOR_INTERRUPTS();
 		slot_getallattrs(slot);
 		if (slot->tts_isnull[rank])
 			continue;
@@ -179,7 +182,10 @@ lb_read_ranks(const char *board, char *const *members, int n, LbRow **rows)
 	LbMembers	wanted;
 
 	for (int i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
 		values[i] = CStringGetTextDatum(members[i]);
+	}
 	memset(&call, 0, sizeof(call));
 	call.form = LB_AS_TEXT;
 	call.operands[0] = lb_make_array(TEXTOID, values, NULL, n);

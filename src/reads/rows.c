@@ -177,7 +177,7 @@ enlarge_rows(LbCall *call, LbRows *rows, int n)
 
 /*
  * Release the lock after rows were copied.  Returns false if the query must be
- * run, since only it knows one of the scores.
+ * run: only it knows one of the scores, or the lock was let go meanwhile.
  */
 static bool
 unlock_with_rows(LbCall *call, const LbRows *rows)
@@ -189,6 +189,8 @@ unlock_with_rows(LbCall *call, const LbRows *rows)
 	{
 		const int64 *row = lb_row(rows, i);
 
+		if (!lb_go_on(call, i))
+			return false;
 		if (row[LB_ROW_RANK] != 0)
 			sure = sure && (lb_returns_ties(call) ?
 							lb_key_is_sure(call, row + LB_ROW_MEMBER) :
@@ -373,6 +375,7 @@ put_rows(LbCall *call, const LbRows *rows)
 	{
 		const int64 *row = lb_row(rows, i);
 
+		CHECK_FOR_INTERRUPTS();
 		output_int(&out, 0, row[LB_ROW_RANK]);
 		output_member(&out, 1, row + LB_ROW_MEMBER);
 		output_score(&out, 2, row[LB_ROW_SCORE]);
@@ -798,7 +801,10 @@ lb_among_rows(LbCall *call, Datum *result, bool *isnull)
 	order = MemoryContextAllocHuge(CurrentMemoryContext,
 								   Max(1, rows.n) * sizeof(int64 *));
 	for (int i = 0; i < rows.n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
 		order[i] = lb_row(&rows, i);
+	}
 	qsort_interruptible(order, rows.n, sizeof(int64 *), among_cmp, &shape);
 	output_begin(&out, call);
 	for (int i = 0; i < rows.n; i++)

@@ -18,6 +18,7 @@
 #include <math.h>
 
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
@@ -67,6 +68,7 @@ take_tiers(ArrayType *array, Datum **tiers)
 				 errhint("Name percentages of the board, as in '{1,10,50}'.")));
 	for (int i = 0; i < n; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (nulls[i])
 			ereport(ERROR,
 					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
@@ -148,6 +150,9 @@ lb_call_tier(FunctionCallInfo fcinfo, LbForm form,
 	while (tier < n &&
 		   compare(share, DirectFunctionCall2(numeric_mul, tiers[tier],
 											  numeric_of(total))) >= 0)
+	{
+		CHECK_FOR_INTERRUPTS();
 		tier++;
+	}
 	PG_RETURN_INT32(tier + 1);
 }

@@ -14,6 +14,7 @@
 
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/rls.h"
 
@@ -60,6 +61,7 @@ lb_claim_matches(LbSubmit *s)
 
 	for (int i = 0; i < s->nitems; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (s->items[i].match_id != NULL)
 			order[n++] = i;
 	}
@@ -75,6 +77,7 @@ lb_claim_matches(LbSubmit *s)
 	qsort_interruptible(order, n, sizeof(int), match_cmp, s);
 	for (int i = 0; i < n; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		players[i] = PointerGetDatum(s->items[order[i]].player_text);
 		matches[i] = CStringGetTextDatum(s->items[order[i]].match_id);
 	}
@@ -92,6 +95,7 @@ lb_claim_matches(LbSubmit *s)
 	/* Rows come in our order; matches that were there are missing. */
 	for (int i = 0; i < n; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		repeated[order[i]] = row >= SPI_processed ||
 			!is_row_of(&s->items[order[i]], SPI_tuptable, row);
 		if (!repeated[order[i]])
@@ -101,6 +105,7 @@ lb_claim_matches(LbSubmit *s)
 	SPI_freetuptable(SPI_tuptable);
 	for (int i = 0; i < s->nitems; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (!repeated[i])
 			s->items[kept++] = s->items[i];
 	}
@@ -125,6 +130,7 @@ lb_keep_answers(const LbSubmit *s, const LbSubmitItem *item,
 	{
 		const LbAnswer *answer = &answers[i];
 
+		CHECK_FOR_INTERRUPTS();
 		names[i] = CStringGetTextDatum(answer->board);
 		columns[0][i] = Int64GetDatum(answer->score);
 		nulls[0][i] = !answer->has_score;
@@ -184,6 +190,7 @@ lb_kept_answers(const LbSubmit *s, const LbSubmitItem *item,
 	{
 		LbAnswer   *answer = &(*answers)[i];
 
+		CHECK_FOR_INTERRUPTS();
 		answer->board = lb_row_text(rows, i, 1);
 		answer->has_score = lb_row_int8(rows, i, 2, &answer->score);
 		answer->has_rank = lb_row_int8(rows, i, 3, &answer->rank);

@@ -53,7 +53,10 @@ lock_rows(const LbSubmitItem *items, int nitems, Datum *keys, int n,
 	int			nrows;
 
 	for (int i = 0; i < nitems; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
 		players[i] = PointerGetDatum(items[i].player_text);
+	}
 	nrows = (int) lb_own_exec(&plan,
 							  "SELECT t.board, t.player_id FROM @.lb_entrant t "
 							  "WHERE t.player_id OPERATOR(pg_catalog.=) ANY ($1) AND t.board OPERATOR(pg_catalog.=) ANY ($2) "
@@ -90,7 +93,10 @@ leave_out(LbSubmitTarget *t, const Entrant *entrants, int nentrants)
 		if (board->joined)
 		{
 			while (e < nentrants && strcmp(entrants[e].board, board->name) < 0)
+			{
+				CHECK_FOR_INTERRUPTS();
 				e++;
+			}
 			if (e == nentrants || strcmp(entrants[e].board, board->name) != 0)
 			{
 				if (t->call->boards == NULL)

@@ -17,6 +17,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/rel.h"
 #include "utils/timestamp.h"
@@ -183,6 +184,7 @@ log_all(LbSubmit *s)
 	{
 		for (int i = s->first[p]; i < s->first[p + 1]; i++)
 		{
+			CHECK_FOR_INTERRUPTS();
 			players[i] = PointerGetDatum(s->items[i].player_text);
 			amounts[i] = Int64GetDatum(s->items[i].amount);
 			nulls[i] = s->items[i].match_id == NULL;
@@ -192,6 +194,7 @@ log_all(LbSubmit *s)
 		}
 		for (int b = 0; b < t->nboards; b++)
 		{
+			CHECK_FOR_INTERRUPTS();
 			if (t->boards[b].closed)
 				continue;
 			unknown[k] = !s->results[b].players[p].has_score;
@@ -237,6 +240,9 @@ lb_log_events(LbSubmit *s)
 	for (int p = 0; p < s->nplayers; p++)
 	{
 		for (int i = s->first[p]; i < s->first[p + 1]; i++)
+		{
+			CHECK_FOR_INTERRUPTS();
 			log_one(s, &s->items[i], p);
+		}
 	}
 }

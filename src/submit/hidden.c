@@ -228,7 +228,10 @@ player_texts(const LbSubmit *s)
 	Datum	   *texts = palloc(s->nplayers * sizeof(Datum));
 
 	for (int p = 0; p < s->nplayers; p++)
+	{
+		CHECK_FOR_INTERRUPTS();
 		texts[p] = PointerGetDatum(lb_player_text(s, p));
+	}
 	return lb_arg_array(TEXTOID, texts, NULL, s->nplayers);
 }
 
@@ -321,6 +324,7 @@ lb_look_up_hidden(LbSubmit *s)
 	{
 		Found	   *f = &found[p];
 
+		CHECK_FOR_INTERRUPTS();
 		hidden->scores[p] = f->scores != LB_NOT_RECORDED ? f->scores :
 			f->all_scores ? LB_HIDDEN : LB_NOT_RECORDED;
 

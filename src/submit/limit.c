@@ -145,7 +145,10 @@ lb_nearest_limit(const char *name)
 	int			n = load_limits(&limits);
 
 	for (int i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
 		lb_nearest_try(&nearest, limits[i]->name);
+	}
 	return lb_nearest_hint(&nearest);
 }
 
@@ -315,7 +318,10 @@ static void
 player_exceeded(LbSubmit *s, const Excess *e, int p)
 {
 	for (int i = s->first[p]; i < s->first[p + 1]; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
 		exceeded(s, e, &s->items[i]);
+	}
 }
 
 /* In the order of lb_anomaly's key; "global" comes before all windows. */
@@ -365,6 +371,7 @@ count_anomalies(LbSubmit *s)
 		Anomaly    *to = &check->anomalies[n];
 		const Anomaly *from = &check->anomalies[i];
 
+		CHECK_FOR_INTERRUPTS();
 		if (row_cmp(s->target, to, from) != 0)
 			check->anomalies[++n] = *from;
 		else
@@ -442,7 +449,10 @@ sum_up(const LbSubmit *s, int p, int128 *amount, int64 *submits)
 {
 	*amount = 0;
 	for (int i = s->first[p]; i < s->first[p + 1]; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
 		*amount += size_of(s->items[i].amount);
+	}
 	*submits = s->first[p + 1] - s->first[p];
 }
 
@@ -470,7 +480,10 @@ players_by_text(LbSubmit *s)
 	{
 		check->by_text = palloc(s->nplayers * sizeof(int));
 		for (int p = 0; p < s->nplayers; p++)
+		{
+			CHECK_FOR_INTERRUPTS();
 			check->by_text[p] = p;
+		}
 		qsort_interruptible(check->by_text, s->nplayers, sizeof(int), text_cmp, s);
 	}
 	return check->by_text;
@@ -558,6 +571,7 @@ count_usage(const LbLimit *limit, LbSubmit *s, int board)
 
 	for (int i = 0; i < s->nplayers; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (lb_takes_part(s, board, by_text[i]))
 			order[nplayers++] = by_text[i];
 	}
@@ -566,6 +580,8 @@ count_usage(const LbLimit *limit, LbSubmit *s, int board)
 	for (uint64 row = 0; row < n; row++)
 	{
 		Excess		e = {.limit = limit,.board = board};
+
+		CHECK_FOR_INTERRUPTS();
 
 		/* A bound that is not set makes it null. */
 		if (lb_row_bool(rows, row, 3))
@@ -598,6 +614,7 @@ lb_limits_before(LbSubmit *s)
 
 		for (int b = 0; b < s->target->nboards; b++)
 		{
+			CHECK_FOR_INTERRUPTS();
 			if (!limit_applies(limit, &s->target->boards[b]))
 				continue;
 			for (int i = 0; limit->max_amount.set && i < s->nitems; i++)
@@ -633,6 +650,7 @@ lb_limits_need_scores(const LbSubmit *s)
 			continue;
 		for (int b = 0; b < s->target->nboards; b++)
 		{
+			CHECK_FOR_INTERRUPTS();
 			if (limit_applies(limits[l], &s->target->boards[b]))
 				return true;
 		}
@@ -680,6 +698,7 @@ lb_limits_after(LbSubmit *s)
 			continue;
 		for (int b = 0; b < s->target->nboards; b++)
 		{
+			CHECK_FOR_INTERRUPTS();
 			if (limit_applies(limit, &s->target->boards[b]))
 				check_scores(limit, s, b);
 		}

@@ -13,6 +13,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 
 #include "submit/hidden.h"
@@ -34,7 +35,10 @@ amounts_arg(const int64 *amounts, int n)
 	Datum	   *datums = palloc(n * sizeof(Datum));
 
 	for (int i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
 		datums[i] = Int64GetDatum(amounts[i]);
+	}
 	return lb_arg_array(INT8OID, datums, NULL, n);
 }
 
@@ -60,11 +64,13 @@ coalesce(LbSubmit *s, LbOp op, const LbDefinition *defn)
 		int128		lowest = Min(0, amount);
 		int128		highest = Max(0, amount);
 
+		CHECK_FOR_INTERRUPTS();
 		s->doubtful |= !lb_score_fits(defn, amount);
 		for (int i = s->first[p] + 1; i < s->first[p + 1]; i++)
 		{
 			int128		next = s->items[i].amount;
 
+			CHECK_FOR_INTERRUPTS();
 			s->doubtful |= !lb_score_fits(defn, next);
 			switch (op)
 			{
@@ -107,7 +113,10 @@ statement_amounts(const LbDefinition *defn, const int128 *amounts, int n)
 	int64	   *result = palloc(n * sizeof(int64));
 
 	for (int i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
 		result[i] = lb_score_fits(defn, amounts[i]) ? (int64) amounts[i] : 0;
+	}
 	return result;
 }
 
@@ -175,6 +184,7 @@ run_enter(LbSubmit *s, LbOp op, const int64 *amounts)
 		{
 			for (n = 1; p + n < end; n++)
 			{
+				CHECK_FOR_INTERRUPTS();
 				if (s->enters[p + n] != s->enters[p])
 					break;
 			}
@@ -200,6 +210,7 @@ add_later(LbSubmit *s, const int128 *sums)
 	{
 		const LbPlayerScore *score = &s->results[0].players[p];
 
+		CHECK_FOR_INTERRUPTS();
 		if (!adds_later(s->target->scores, score, sums[p]))
 			continue;
 		players[n] = s->players[p];
@@ -220,6 +231,7 @@ add_to_scores(LbSubmit *s, const int128 *sums)
 	run_enter(s, LB_OP_INCR, amounts);
 	for (int p = 0; p < s->nplayers; p++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		returned[p] = scores[p].known;
 		s->doubtful |= note_before(&scores[p], amounts[p]);
 	}
@@ -228,6 +240,7 @@ add_to_scores(LbSubmit *s, const int128 *sums)
 	lb_read_missing_scores(s, 0, 1);
 	for (int p = 0; p < s->nplayers; p++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (!returned[p])
 			scores[p].before = scores[p].score;
 	}
@@ -260,6 +273,7 @@ note_changes(LbSubmit *s, int p)
 	{
 		int128		sum = (int128) s->items[i].amount - score->before;
 
+		CHECK_FOR_INTERRUPTS();
 		s->doubtful |= sum < Min(0, change) || sum > Max(0, change);
 	}
 }
@@ -281,7 +295,10 @@ change_scores(LbSubmit *s, const int128 *amounts)
 
 	run_enter(s, LB_OP_CHANGE, statement_amounts(defn, amounts, s->nplayers));
 	for (int p = 0; p < s->nplayers; p++)
+	{
+		CHECK_FOR_INTERRUPTS();
 		inserted[p] = s->results[0].players[p].known;
+	}
 	lb_read_missing_scores(s, 0, 1);
 	s->change = palloc(s->nplayers * sizeof(int128));
 	for (int p = 0; p < s->nplayers; p++)
@@ -291,6 +308,7 @@ change_scores(LbSubmit *s, const int128 *amounts)
 		bool		has_score = !inserted[p] && score->has_score;
 		int128		old = inserted[p] ? 0 : score->score;
 
+		CHECK_FOR_INTERRUPTS();
 		score->before = (int64) old;
 		score->had_score = has_score;
 		if (op != LB_OP_SET && has_score)
@@ -364,6 +382,7 @@ run_rows(LbSubmit *s, LbOp op, const WindowRow *rows, int n)
 	{
 		const WindowRow *row = &rows[i];
 
+		CHECK_FOR_INTERRUPTS();
 		players[i] = s->players[row->p];
 		amounts[i] = Int64GetDatum(row->amount);
 		keys[i] = i > 0 && row[-1].board == row->board ? keys[i - 1] :
@@ -393,6 +412,7 @@ note_windows(LbSubmit *s, int first, int n, WindowRow *rows, int nrows)
 	{
 		LbPlayerScore *score = &s->results[rows[i].board].players[rows[i].p];
 
+		CHECK_FOR_INTERRUPTS();
 		rows[i].returned = score->known;
 		s->doubtful |= note_before(score, rows[i].amount);
 	}
@@ -404,6 +424,7 @@ note_windows(LbSubmit *s, int first, int n, WindowRow *rows, int nrows)
 		const WindowRow *row = &rows[i];
 		LbPlayerScore *score = &s->results[row->board].players[row->p];
 
+		CHECK_FOR_INTERRUPTS();
 		if (!row->returned)
 			score->before = score->score;
 		if (!adds_later(s->target->windows, score, row->sum))
@@ -440,6 +461,7 @@ run_windows(LbSubmit *s, int first, int n)
 		{
 			bool		fits = lb_score_fits(t->windows, from[p]);
 
+			CHECK_FOR_INTERRUPTS();
 			if (!lb_takes_part(s, b, p))
 				continue;
 			s->doubtful |= !fits;

@@ -17,6 +17,7 @@
 
 #include "catalog/pg_type.h"
 #include "lib/stringinfo.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 
 #include "leaderboards/as_owner.h"
@@ -35,6 +36,7 @@ set_enters(LbSubmit *s, int first, int end)
 {
 	for (int p = first; p < end; p++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (s->hidden->scores[p] != LB_NOT_RECORDED)
 			s->enters[p] = s->hidden->scores[p] == LB_EXCEPTED;
 	}
@@ -50,6 +52,7 @@ lb_lock_entering(LbSubmit *s, int first)
 		return s->nplayers;
 	for (p = first; p < s->nplayers && nlocked < MAX_LOCKED; p++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (s->exists[p])
 			continue;
 		lb_lock_hidden(s->call->leaderboard.name, lb_player_text(s, p),
@@ -66,6 +69,7 @@ lb_unlock_entering(LbSubmit *s, int first, int end)
 {
 	for (int p = first; s->exists != NULL && p < end; p++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (!s->exists[p])
 			lb_unlock_hidden(s->call->leaderboard.name, lb_player_text(s, p));
 	}
@@ -90,6 +94,7 @@ run_hidden(LbSubmit *s, const LbDefinition *defn, bool as_owner,
 	{
 		int			p = lb_player_number(s, lb_row_datum(rows, i, 1));
 
+		CHECK_FOR_INTERRUPTS();
 		if (p < 0)
 			continue;
 		if (!defn->family && s->exists != NULL)
@@ -145,6 +150,7 @@ find_existing(LbSubmit *s)
 	{
 		LbPlayerScore *score = &s->results[0].players[p];
 
+		CHECK_FOR_INTERRUPTS();
 		s->exists[p] = score->known;
 
 		/* Nothing has been written yet. */
@@ -178,6 +184,7 @@ find_hidden_in_windows(LbSubmit *s)
 	players = palloc(s->nplayers * sizeof(Datum));
 	for (int p = 0; p < s->nplayers; p++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (!s->exists[p] && s->hidden->windows[p] == LB_NOT_RECORDED)
 			players[n++] = s->players[p];
 	}
@@ -252,6 +259,7 @@ lb_end_entering(LbSubmit *s)
 	windows = palloc(s->nplayers * sizeof(Datum));
 	for (int p = 0; p < s->nplayers; p++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (s->hidden->scores[p] == LB_HIDDEN && s->enters[p])
 			scores[nscores++] = s->players[p];
 		if (s->hidden->windows[p] == LB_HIDDEN &&

@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "utils/builtins.h"
 
 #include "submit/scores.h"
@@ -36,6 +37,8 @@ lb_take_scores(LbSubmit *s, bool written)
 		Datum		value = lb_row_nullable(rows, i, 4, &scores);
 		LbPlayerScore *score;
 		int			p;
+
+		CHECK_FOR_INTERRUPTS();
 
 		/* A trigger may have set it to null. */
 		if (isnull)
@@ -80,6 +83,7 @@ lb_read_missing_scores(LbSubmit *s, int first, int n)
 	{
 		bool		missing = false;
 
+		CHECK_FOR_INTERRUPTS();
 		for (int b = first; b < first + n; b++)
 			missing |= !s->results[b].players[p].known;
 		if (missing)

@@ -370,6 +370,7 @@ add_all(LbSubmitTarget *t)
 	t->boards = palloc0((n + 1) * sizeof(LbSubmitBoard));
 	for (int i = 0; i < n; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (is_of_leaderboard(t, windows[i]->calendar.name))
 			add_window(t, windows[i], NULL);
 	}
@@ -540,6 +541,7 @@ lb_set_players(LbSubmit *s)
 	s->first = palloc((s->nitems + 1) * sizeof(int));
 	for (int i = 0; i < s->nitems; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (i > 0 && lb_player_cmp(t, s->items[i].player,
 								   s->items[i - 1].player) == 0)
 			continue;
@@ -553,7 +555,10 @@ lb_set_players(LbSubmit *s)
 	memset(s->enters, true, s->nplayers * sizeof(bool));
 	s->results = palloc0(Max(1, t->nboards) * sizeof(LbBoardResult));
 	for (int b = 0; b < t->nboards; b++)
+	{
+		CHECK_FOR_INTERRUPTS();
 		s->results[b].players = palloc0(s->nplayers * sizeof(LbPlayerScore));
+	}
 }
 
 int

@@ -416,6 +416,7 @@ forward_one(FunctionCallInfo fcinfo, const LbSubmitTarget *t,
 	{
 		LbAnswer   *answer = &rows[i].answer;
 
+		CHECK_FOR_INTERRUPTS();
 		for (int b = 0; b < t->nboards; b++)
 		{
 			if (strcmp(t->boards[b].name, answer->board) != 0)

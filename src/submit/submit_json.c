@@ -14,6 +14,7 @@
 #include "executor/executor.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/json.h"
@@ -153,6 +154,7 @@ boards_array(const JsonbValue *v)
 	{
 		JsonbValue *e = getIthJsonbValueFromContainer(v->val.binary.data, i);
 
+		CHECK_FOR_INTERRUPTS();
 		is_array = e->type == jbvString;
 		if (is_array)
 			accumArrayResult(state,

@@ -138,6 +138,7 @@ begin_many(FunctionCallInfo fcinfo, const LbPlayerArgument *argument,
 		return 0;
 	for (int i = 0; i < n; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (nulls[i])
 			lb_null_element("members");
 	}
@@ -250,6 +251,7 @@ set_applied(const LbSubmit *s)
 		{
 			LbItemOutcome *outcome = &s->outcomes[s->items[i].number];
 
+			CHECK_FOR_INTERRUPTS();
 			outcome->status = s->ranked[p] ? "applied" : "hidden";
 			outcome->has_score = score->has_score;
 			outcome->score = score->score;
@@ -277,6 +279,7 @@ lb_submit_each_of(LbSubmitTarget *t, LbSubmitItem *items, int n)
 		s.outcomes = outcomes;
 		for (int i = 0; i < n; i++)
 		{
+			CHECK_FOR_INTERRUPTS();
 			if (outcomes[i].status == NULL)
 				left[s.nitems++] = items[i];
 		}
@@ -284,6 +287,7 @@ lb_submit_each_of(LbSubmitTarget *t, LbSubmitItem *items, int n)
 	set_applied(&s);
 	for (int i = 0; i < n; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (outcomes[i].status == NULL)
 			outcomes[i].status = "duplicate";
 	}
@@ -322,6 +326,7 @@ submit_each(FunctionCallInfo fcinfo, bool as_text)
 		Datum		values[5];
 		bool		nulls[5] = {false};
 
+		CHECK_FOR_INTERRUPTS();
 		values[0] = Int32GetDatum(i + 1);
 		values[1] = as_text ? PointerGetDatum(items[i].player_text) :
 			items[i].player;

@@ -69,6 +69,13 @@
 #define LB_TRANSAM ShmemVariableCache
 #endif
 
+/* Version 18 has another name for it. */
+#if PG_VERSION_NUM >= 180000
+#define LB_STARTUP_INTERRUPTS() ProcessStartupProcInterrupts()
+#else
+#define LB_STARTUP_INTERRUPTS() HandleStartupProcInterrupts()
+#endif
+
 /* Version 18 has it as a prefix, and no longer as a suffix. */
 #if PG_VERSION_NUM < 180000
 #define pg_noreturn pg_attribute_noreturn()

@@ -244,7 +244,11 @@ sort_rests(LbSort *sort)
 		while (end < sort->ntuples &&
 			   lb_words_cmp(tuple, sort->tuples + end * nwords,
 							nwords - 1) == 0)
+		{
+			CHECK_FOR_INTERRUPTS();
 			end++;
+		}
+		CHECK_FOR_INTERRUPTS();
 		if (end - first > 1)
 			qsort_interruptible(tuple, end - first, nwords * sizeof(int64),
 								rest_cmp, sort);
@@ -309,6 +313,7 @@ write_tuples(LbSort *sort, BufFile *file)
 		uint8		nwords = sort->before +
 			lb_key_words(&sort->shape, tuple + sort->before);
 
+		CHECK_FOR_INTERRUPTS();
 		BufFileWrite(file, (void *) &nwords, 1);
 		BufFileWrite(file, (void *) tuple, nwords * sizeof(int64));
 	}

@@ -209,6 +209,7 @@ read_watches(Round *round)
 		Datum		values[11];
 		bool		nulls[11];
 
+		CHECK_FOR_INTERRUPTS();
 		Assert(table->tupdesc->natts == lengthof(values));
 		heap_deform_tuple(table->vals[i], table->tupdesc, values, nulls);
 		ItemPointerCopy((ItemPointer) DatumGetPointer(values[0]), &w->tid);
@@ -257,6 +258,7 @@ write_problem(const Watch *watches, int n, const char *problem)
 
 	for (int i = 0; i < n; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (watches[i].problem != NULL &&
 			strcmp(watches[i].problem, problem) == 0)
 			continue;
@@ -445,6 +447,7 @@ compare_board(Round *round, const Watch *watches, int n)
 	{
 		const Watch *w = &watches[i];
 
+		CHECK_FOR_INTERRUPTS();
 		if (i == 0 || strcmp(w->watcher, watches[i - 1].watcher) != 0)
 			problem = missing_right(defn, w->watcher);
 		if (problem == NULL)
@@ -455,6 +458,7 @@ compare_board(Round *round, const Watch *watches, int n)
 	owner = defn->owner;
 	for (int i = 0; i < nseen; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (seen[i]->member != NULL)
 		{
 			members[nmembers++] = seen[i]->member;
@@ -470,6 +474,7 @@ compare_board(Round *round, const Watch *watches, int n)
 	nmembers = 0;
 	for (int i = 0; i < nseen; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (seen[i]->member == NULL)
 			continue;
 		now.n = 1;

@@ -197,6 +197,7 @@ archive_top(FunctionCallInfo fcinfo, bool as_text)
 		Datum		columns[3];
 		bool		isnull[3];
 
+		CHECK_FOR_INTERRUPTS();
 		for (int c = 0; c < 3; c++)
 		{
 			columns[c] = lb_row_nullable(SPI_tuptable, i, c + 1, &isnull[c]);

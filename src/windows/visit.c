@@ -31,7 +31,10 @@ lb_keys_of_result(uint64 n)
 	List	   *keys = NIL;
 
 	for (uint64 i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
 		keys = lappend(keys, lb_row_text(SPI_tuptable, i, 1));
+	}
 	SPI_freetuptable(SPI_tuptable);
 	return keys;
 }

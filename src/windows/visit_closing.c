@@ -23,6 +23,7 @@
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "lib/stringinfo.h"
+#include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/itemptr.h"
 #include "utils/builtins.h"
@@ -152,6 +153,7 @@ keys_of_boards(const LbDefinition *defn, List **result, bool *all)
 		char	   *board = lb_row_text(SPI_tuptable, i, 1);
 		char	   *state = lb_row_text(SPI_tuptable, i, 2);
 
+		CHECK_FOR_INTERRUPTS();
 		if (strcmp(board, defn->name) == 0)
 		{
 			ready = strcmp(state, "ready") == 0;
@@ -184,6 +186,7 @@ blocks_of(const LbDefinition *defn, BlockNumber begin, int *npartitions,
 	{
 		Relation	rel = table_open(lfirst_oid(lc), NoLock);
 
+		CHECK_FOR_INTERRUPTS();
 		if (rel->rd_rel->relkind == RELKIND_RELATION)
 		{
 			BlockNumber blocks = RelationGetNumberOfBlocks(rel);
@@ -232,6 +235,7 @@ enter_due(LbVisit *visit, const LbDefinition *defn, List *keys)
 		LbSpan		span;
 		LbWindow   *window = lb_window_in_family(defn, key, &span);
 
+		CHECK_FOR_INTERRUPTS();
 		if (window == NULL || now < lb_window_closes(window, &span) ||
 			lb_listed(closing->due, key))
 			continue;
@@ -255,6 +259,19 @@ enter_due(LbVisit *visit, const LbDefinition *defn, List *keys)
 						   LB_ARGS(lb_arg_text_list(again),
 								   lb_arg_time(now - LB_SCAN_HOURS * USECS_PER_HOUR),
 								   lb_arg_time(now + LB_SCAN_HOURS * USECS_PER_HOUR)));
+}
+
+/* If another visit has read a part of the table, go on behind that. */
+static void
+go_on_with_scan(LbClosing *closing, LbSharedBoard *shared)
+{
+	uint64		began = pg_atomic_read_u64(&shared->scan_began);
+
+	if (began == 0)
+		return;
+	pg_read_barrier();
+	closing->scan_began = (TimestampTz) began;
+	closing->next_block = pg_atomic_read_u32(&shared->scan_block);
 }
 
 /*
@@ -299,12 +316,8 @@ scan_boards(LbVisit *visit, const LbDefinition *defn, const char *no_key)
 		closing->scan_began = GetCurrentTimestamp();
 	if (thorough || closing->all_rows)
 		closing->scanning = defn->source;
-	if (visit->one && thorough && !closing->all_rows && shared != NULL &&
-		pg_atomic_read_u64(&shared->scan_began) != 0)
-	{
-		closing->scan_began = (TimestampTz) pg_atomic_read_u64(&shared->scan_began);
-		closing->next_block = pg_atomic_read_u32(&shared->scan_block);
-	}
+	if (visit->one && thorough && !closing->all_rows && shared != NULL)
+		go_on_with_scan(closing, shared);
 	enter_due(visit, defn, keys);
 }
 
@@ -323,6 +336,7 @@ note_part(const LbVisit *visit, const LbDefinition *defn, BlockNumber begin)
 	if (shared == NULL)
 		return;
 	pg_atomic_write_u32(&shared->scan_block, begin);
+	pg_write_barrier();
 	pg_atomic_write_u64(&shared->scan_began,
 						keeps ? (uint64) visit->closing.scan_began : 0);
 }
@@ -482,7 +496,10 @@ lb_window_keys_here(LbDefinition *defn, List **boards, List **rows)
 	{
 		*rows = keys_of_rows(defn, !all, 0, InvalidBlockNumber);
 		foreach(lc, *rows)
+		{
+			CHECK_FOR_INTERRUPTS();
 			thorough &= !is_due(lfirst(lc));
+		}
 	}
 
 	/* A window that is to be closed is found again, until it is. */

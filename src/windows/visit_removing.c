@@ -455,7 +455,10 @@ remove_ranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 					   LB_ARGS(lb_arg_int4(max_rows), lb_arg_text(lb_window_board(defn, key))));
 	elements = array_of_result(1, TEXTOID, &asked);
 	for (int i = 0; i < asked; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
 		elements[i] = lb_value_from_text(type, elements[i]);
+	}
 	AtEOXact_GUC(true, nestlevel);
 	deletion.sql = psprintf("DELETE FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2",
 							defn->from_name, lb_quoted(lb_member_column(defn)),
@@ -536,6 +539,8 @@ lb_remove_windows(LbVisit *visit, const LbDefinition *defn, List **drops)
 		LbWindow   *window = lb_window_in_family(defn, key, &span);
 		MemoryContext old;
 		bool		ok;
+
+		CHECK_FOR_INTERRUPTS();
 
 		/*
 		 * Keep the rows of a window of no recorded kind.  lb_window may still

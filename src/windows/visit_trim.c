@@ -17,6 +17,7 @@
 #include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
+#include "miscadmin.h"
 #include "storage/itemptr.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -162,6 +163,7 @@ keys_to_trim(void)
 		LbSpan		span;
 		LbWindow   *window = lb_window_of_key(key, strlen(key), &span);
 
+		CHECK_FOR_INTERRUPTS();
 		if (window != NULL && now >= lb_window_goes(window, &span))
 			due = lappend(due, key);
 	}

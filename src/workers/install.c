@@ -20,6 +20,8 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
+
 #include "boards/live.h"
 #include "boards/state.h"
 #include "ledger/batch.h"
@@ -225,6 +227,7 @@ fill_single(LbBuild *build, LbSort *sort, const LbValues *values)
 	set_off_board(board, values->off_board);
 	result = lb_bulk_begin(&bulk, &build->mem, &board->index,
 						   lb_sort_count(sort));
+	bulk.poll = lb_yield;
 	while (result == LB_OK && (key = lb_sort_next(sort)) != NULL)
 		result = add_key(&bulk, key, &work);
 	return result == LB_OK ? lb_bulk_finish(&bulk) : result;
@@ -256,7 +259,10 @@ fill_family(LbBuild *build, LbSort *sort, const LbValues *values)
 			if (board == NULL)
 				return LB_NOMEM;
 			if (result == LB_OK)
+			{
 				result = lb_bulk_begin(&bulk, &build->mem, &board->index, 0);
+				bulk.poll = lb_yield;
+			}
 		}
 		if (result == LB_OK)
 			result = add_key(&bulk, tuple + 1, &work);
@@ -352,7 +358,10 @@ take_queues(LbBuild *build, LbStripe *stripe, Queues *queues)
 	return ok;
 }
 
-/* Apply a queue to its new board. */
+/*
+ * Apply a queue to its new board.  Looks for interrupts, which the locks of
+ * lb_install() hold back.
+ */
 static LbBuildResult
 apply_queue(LbBuild *build, LbLiveBoard *board, LbRef page_ref,
 			uint64 *napplied)
@@ -364,6 +373,7 @@ apply_queue(LbBuild *build, LbLiveBoard *board, LbRef page_ref,
 		LbQueuePage *page = (LbQueuePage *) lb_ptr(build->mem.arena, page_ref);
 		uint32		at = 0;
 
+		CHECK_FOR_INTERRUPTS();
 		while (at < page->used)
 		{
 			LbQueueRecord record;
@@ -390,28 +400,44 @@ apply_queue(LbBuild *build, LbLiveBoard *board, LbRef page_ref,
 	return LB_BUILD_DONE;
 }
 
-/* Apply queues, until one fails, and free them all. */
-static LbBuildResult
-apply_queues(LbBuild *build, const Queues *queues, uint64 *napplied)
+/* Free what is left of queues. */
+static void
+free_queues(LbBuild *build, Queues *queues)
 {
-	LbBuildResult result = LB_BUILD_DONE;
-
 	for (int i = 0; i < queues->n; i++)
 	{
-		if (result == LB_BUILD_DONE)
-			result = apply_queue(build, queues->queues[i].board,
-								 queues->queues[i].first, napplied);
 		free_pages(&build->mem, queues->queues[i].first);
+		queues->queues[i].first = LB_NONE;
 	}
-	return result;
 }
 
-/* Free queues that cannot be applied. */
-static void
-free_queues(LbBuild *build, const Queues *queues)
+/*
+ * Apply queues, until one fails, and free them all, also if an interrupt
+ * raises an error.  No other process can reach them.
+ */
+static LbBuildResult
+apply_queues(LbBuild *build, Queues *queues, uint64 *napplied)
 {
-	for (int i = 0; i < queues->n; i++)
-		free_pages(&build->mem, queues->queues[i].first);
+	volatile LbBuildResult result = LB_BUILD_DONE;
+
+	PG_TRY();
+	{
+		for (int i = 0; result == LB_BUILD_DONE && i < queues->n; i++)
+		{
+			result = apply_queue(build, queues->queues[i].board,
+								 queues->queues[i].first, napplied);
+			free_pages(&build->mem, queues->queues[i].first);
+			queues->queues[i].first = LB_NONE;
+		}
+	}
+	PG_CATCH();
+	{
+		free_queues(build, queues);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	free_queues(build, queues);
+	return result;
 }
 
 /*

@@ -15,6 +15,8 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
+
 #include "boards/shared.h"
 #include "index/core.h"
 #include "index/memberhash.h"
@@ -98,6 +100,7 @@ flush(LbTally *t)
 {
 	for (uint64 i = 0; i < t->nslots; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (slot_at(t, i)[t->nwords] > 0)
 			t->take(t->arg, slot_at(t, i));
 	}
@@ -121,6 +124,7 @@ grow(LbTally *t)
 	{
 		const int64 *tuple = old + i * (t->nwords + 1);
 
+		CHECK_FOR_INTERRUPTS();
 		if (tuple[t->nwords] > 0)
 			memcpy(find_slot(t, tuple, first_slot(t, tuple)), tuple, size);
 	}

@@ -57,6 +57,11 @@ lb_turn_step(int task, int limit)
 	/* The launcher has left this worker alone. */
 	if (pg_atomic_read_u32(&lb_shared->visited) != MyDatabaseId)
 		return;
+
+	/*
+	 * In this order: see lb_turn_age().  The addition is a full barrier.
+	 */
+	pg_write_barrier();
 	pg_atomic_write_u32(&lb_shared->visit_task, task);
 	pg_atomic_write_u32(&lb_shared->visit_limit, limit);
 	pg_atomic_fetch_add_u32(&lb_shared->visit_step, 1);
@@ -161,17 +166,32 @@ lb_turn_age(void)
 {
 	static uint32 seen = 0;
 	static int64 since = 0;
-	uint32		step = pg_atomic_read_u32(&lb_shared->visit_step);
-	int64		limit = pg_atomic_read_u32(&lb_shared->visit_limit) * USECS_PER_SEC;
+	uint32		step;
+	uint32		state;
+	int64		limit;
 	int64		age;
+
+	/*
+	 * The state and the limit of one step: the worker notes the end of a step
+	 * before it stores the limit of the next one, then counts that, then
+	 * notes its beginning.
+	 */
+	do
+	{
+		step = pg_atomic_read_u32(&lb_shared->visit_step);
+		pg_read_barrier();
+		limit = pg_atomic_read_u32(&lb_shared->visit_limit) * USECS_PER_SEC;
+		pg_read_barrier();
+		state = pg_atomic_read_u32(&lb_shared->visit_state);
+		pg_read_barrier();
+	} while (step != pg_atomic_read_u32(&lb_shared->visit_step));
 
 	if (step != seen || since == 0)
 	{
 		seen = step;
 		since = lb_clock();
 	}
-	if (limit == 0 ||
-		pg_atomic_read_u32(&lb_shared->visit_state) != LB_VISIT_STEP)
+	if (limit == 0 || state != LB_VISIT_STEP)
 		return LB_STEP_YOUNG;
 	age = lb_clock() - since;
 	return age > 3 * limit ? LB_STEP_STUCK : age > 2 * limit ? LB_STEP_OLD :

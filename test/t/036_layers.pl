@@ -127,8 +127,26 @@ for (@places)
 }
 cmp_ok(scalar @places, '>', 20, 'ledger/README has places');
 is(join("\n", @gone), '', 'ledger/README names functions that there are');
-is( join("\n", grep { !$has_place{$_} && slurp_file("$src/$_") =~ /\bpg_(?:read|write|memory)_barrier\(/ } sort keys %includes),
-	'', 'ledger/README has each file with a barrier');
+my $unlocked_access = qr/\bpg_(?:read|write|memory)_barrier\(|\bpg_atomic_(?:read|exchange|compare_exchange|fetch_(?:and|or))_u\d|\*\((?:const )?volatile /;
+is(join("\n", grep { !$has_place{$_} && slurp_file("$src/$_") =~ $unlocked_access } sort keys %includes),
+	'', 'ledger/README has each file that has a barrier or reads an atomic variable');
+
+# Each folder says which of its loops go over what a user supplies.
+my $all_code = join('', map { slurp_file("$src/$_") } sort keys %includes);
+my (@silent, @no_loop);
+for my $name (sort keys %folder)
+{
+	my $readme = -e "$src/$name/README" ? slurp_file("$src/$name/README") : '';
+
+	if ($readme !~ /^Loops over what a user supplies\n-{31}\n\n(\S.*?)(?=\n\n\n|\z)/ms)
+	{
+		push @silent, $name;
+		next;
+	}
+	push @no_loop, map { "$name: $_" } grep { $all_code !~ /^\Q$_\E\(/m } $1 =~ /\b([a-z]\w+)\(\)/g;
+}
+is(join("\n", @silent), '', 'each README has its loops over what a user supplies');
+is(join("\n", @no_loop), '', '... and names functions that there are');
 
 # Comments that begin a line; pgindent fits those behind code.
 my @wide;
