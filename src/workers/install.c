@@ -21,6 +21,7 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
+#include "storage/ipc.h"
 
 #include "boards/live.h"
 #include "boards/state.h"
@@ -411,16 +412,30 @@ free_queues(LbBuild *build, Queues *queues)
 	}
 }
 
-/*
- * Apply queues, until one fails, and free them all, also if an interrupt
- * raises an error.  No other process can reach them.
- */
+/* Queues that are being applied: no other process can reach them. */
+typedef struct Taken
+{
+	LbBuild    *build;
+	Queues	   *queues;
+}			Taken;
+
+/* For an interrupt that ends the build, or its process. */
+static void
+abandon_queues(int code, Datum arg)
+{
+	const		Taken *taken = (const Taken *) DatumGetPointer(arg);
+
+	free_queues(taken->build, taken->queues);
+}
+
+/* Apply queues, until one fails, and free them all, whatever happens. */
 static LbBuildResult
 apply_queues(LbBuild *build, Queues *queues, uint64 *napplied)
 {
-	volatile LbBuildResult result = LB_BUILD_DONE;
+	LbBuildResult result = LB_BUILD_DONE;
+	Taken		taken = {build, queues};
 
-	PG_TRY();
+	PG_ENSURE_ERROR_CLEANUP(abandon_queues, PointerGetDatum(&taken));
 	{
 		for (int i = 0; result == LB_BUILD_DONE && i < queues->n; i++)
 		{
@@ -430,12 +445,7 @@ apply_queues(LbBuild *build, Queues *queues, uint64 *napplied)
 			queues->queues[i].first = LB_NONE;
 		}
 	}
-	PG_CATCH();
-	{
-		free_queues(build, queues);
-		PG_RE_THROW();
-	}
-	PG_END_TRY();
+	PG_END_ENSURE_ERROR_CLEANUP(abandon_queues, PointerGetDatum(&taken));
 	free_queues(build, queues);
 	return result;
 }
