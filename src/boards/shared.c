@@ -121,6 +121,7 @@ shmem_startup(void)
 		pg_atomic_init_u32(&lb_shared->builds_begun, 0);
 		pg_atomic_init_u32(&lb_shared->builds_ended, 0);
 		pg_atomic_init_u32(&lb_shared->launcher_pid, 0);
+		pg_atomic_init_u32(&lb_shared->follows, 0);
 		pg_atomic_init_u32(&lb_shared->applier_pid, 0);
 		pg_atomic_init_u64(&lb_shared->requested, 0);
 		pg_atomic_init_u32(&lb_shared->xid_wanted, 0);

@@ -360,6 +360,8 @@ typedef struct LbSharedState
 	pg_atomic_uint32 builds_ended;
 	pg_atomic_uint32 launcher_pid;
 	Latch	   *launcher_latch; /* set while launcher_pid is */
+	pg_atomic_uint32 follows;	/* a launcher has run on a standby, and none
+								 * has done yet what a promotion asks for */
 	pg_atomic_uint32 applier_pid;	/* 0: each settle applies backlogs itself */
 	Latch	   *applier_latch;	/* set while applier_pid is */
 	pg_atomic_uint64 requested; /* address of the first LbSharedBoard that the

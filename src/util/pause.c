@@ -103,20 +103,25 @@ lb_pause(const char *point)
 		return;
 
 	/*
-	 * The startup process must not wait for a lock: it would cancel the
-	 * holder, as a conflict.  It is in no database; a test takes the lock in
+	 * For a process that is in no database, a test takes the lock in
 	 * template1.
+	 */
+	SET_LOCKTAG_ADVISORY(tag,
+						 OidIsValid(MyDatabaseId) ? MyDatabaseId : Template1DbOid,
+						 0, pause_key, 1);
+
+	/*
+	 * The startup process must not wait for a lock: it would cancel the
+	 * holder, as a conflict.
 	 */
 	if (AmStartupProcess())
 	{
-		SET_LOCKTAG_ADVISORY(tag, Template1DbOid, 0, pause_key, 1);
 		while (LockAcquire(&tag, ShareLock, false, true) ==
 			   LOCKACQUIRE_NOT_AVAIL)
 			pg_usleep(1000L);
 		LockRelease(&tag, ShareLock, false);
 		return;
 	}
-	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, 0, pause_key, 1);
 
 	/* The timeout of a worker is not for this. */
 	LockTimeout = 0;

@@ -55,6 +55,7 @@
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
+#include "storage/ipc.h"
 #include "storage/latch.h"
 #include "tcop/tcopprot.h"
 #include "utils/acl.h"
@@ -72,9 +73,11 @@
 
 #include "boards/definition.h"
 #include "boards/directory.h"
+#include "boards/shared.h"
 #include "reads/access.h"
 #include "reads/json.h"
 #include "sql/spi.h"
+#include "util/pause.h"
 #include "util/subxact.h"
 #include "util/same.h"
 #include "util/wait_event.h"
@@ -676,6 +679,7 @@ notify_all(void)
 										  ALLOCSET_DEFAULT_SIZES);
 	nestlevel = lb_begin_reading();
 	read_watches(&round);
+	lb_pause("watches");
 	JsonEncodeDateTime(round.as_of,
 					   TimestampTzGetDatum(GetCurrentTransactionStartTimestamp()),
 					   TIMESTAMPTZOID, NULL);
@@ -719,6 +723,7 @@ notify_round(void)
 		(void) notify_all();
 		PopActiveSnapshot();
 	}
+	lb_pause("notified");
 	CommitTransactionCommand();
 	pgstat_report_stat(false);
 	pgstat_report_activity(STATE_IDLE, NULL);
@@ -753,6 +758,29 @@ lb_notify_init(void)
 	lb_register_worker(&notifier_kind);
 }
 
+/*
+ * A worker that fails, or is terminated, may have forgotten a database that
+ * has watches by then.  The next worker looks.
+ */
+static void
+notifier_exit(int code, Datum database)
+{
+	if (code != 0)
+		lb_watch_enter(DatumGetObjectId(database));
+}
+
+/*
+ * Whether another launcher has come.  It does not know this worker, and starts
+ * one of its own.
+ */
+static bool
+launcher_is_another(void)
+{
+	uint32		launcher = pg_atomic_read_u32(&lb_shared->launcher_pid);
+
+	return launcher != 0 && launcher != (uint32) MyBgworkerEntry->bgw_notify_pid;
+}
+
 void
 lb_watch_main(Datum arg)
 {
@@ -767,6 +795,8 @@ lb_watch_main(Datum arg)
 	 * boards do not.
 	 */
 	lb_worker_connect(database, LOCK_TIMEOUT);
+	before_shmem_exit(notifier_exit, arg);
+	lb_pause_settings();
 	pgstat_report_appname("leaderboard notifier");
 
 	/* A board without an index waits for the round after its build. */
@@ -791,6 +821,7 @@ lb_watch_main(Datum arg)
 			 * A transaction that commits a watch from here on enters it
 			 * again.
 			 */
+			lb_pause("forget");
 			lb_watch_forget(database);
 			if (!notify_round())
 				break;
@@ -802,7 +833,7 @@ lb_watch_main(Datum arg)
 			long		left;
 
 			CHECK_FOR_INTERRUPTS();
-			if (lb_must_yield())
+			if (lb_must_yield() || launcher_is_another())
 				return;
 			if (lb_elapsed(begun, now, lb_notify_interval))
 				break;

@@ -40,6 +40,7 @@
 #include "sql/spi.h"
 #include "util/clock.h"
 #include "util/compat.h"
+#include "util/pause.h"
 #include "windows/maintain.h"
 #include "windows/reward.h"
 #include "windows/visit.h"
@@ -353,6 +354,7 @@ visit_database(int number)
 		lb_begin_limit(&visit, lb_maintenance_timeout);
 		CommitTransactionCommand();
 		lb_end_limit(&visit);
+		lb_pause("step");
 		pgstat_report_stat(true);
 		pgstat_report_activity(STATE_IDLE, NULL);
 		if (!visit.done.more || lb_visit_must_end(&visit))
@@ -372,6 +374,7 @@ lb_maintain_main(Datum arg)
 	pqsignal(SIGTERM, die);
 	BackgroundWorkerUnblockSignals();
 	lb_worker_connect(database, LB_VISIT_LOCK_TIMEOUT);
+	lb_pause_settings();
 	pgstat_report_appname("leaderboard maintenance");
 	memcpy(&number, MyBgworkerEntry->bgw_extra, sizeof(int));
 	visit_database(number);

@@ -157,6 +157,23 @@ is_lasting(const LbBuild *build, int code)
 		category != ERRCODE_TRANSACTION_ROLLBACK;
 }
 
+/*
+ * Have all backends make the plans again that had to do without the index.  On
+ * a primary the worker's commit does so.  On a standby it would try to log
+ * that, and a worker that is terminated does not commit.
+ */
+static void
+invalidate_plans(Oid source)
+{
+	SharedInvalidationMessage msg;
+
+	memset(&msg, 0, sizeof(msg));
+	msg.rc.id = SHAREDINVALRELCACHE_ID;
+	msg.rc.dbId = MyDatabaseId;
+	msg.rc.relId = source;
+	SendSharedInvalidMessages(&msg, 1);
+}
+
 /* For errors, and for a worker that is terminated. */
 static void
 abandon_build(int code, Datum arg)
@@ -170,7 +187,13 @@ abandon_build(int code, Datum arg)
 	LWLockReleaseAll();
 	lb_set_queueing(build, false);
 	lb_free_new_boards(build);
-	if (lasting)
+	if (build->installed)
+	{
+		/* What the commit would have done.  The new index serves. */
+		invalidate_plans(build->shared->source);
+		lb_want_xid();
+	}
+	else if (lasting)
 		build_offline(build, locked ? LB_TABLE_LOCKED : expression ?
 					  "an expression of the board has raised an error for a row: the server's log has it" :
 					  "the build has ended with an error: the server's log has it",
@@ -468,23 +491,6 @@ scan_source(LbBuild *build, LbDefinition *defn)
 	table_close(rel, NoLock);
 	lb_pause("packed");
 	return result;
-}
-
-/*
- * Have all backends make the plans again that had to do without the index.  On
- * a primary the worker's commit does so.  On a standby it would try to log
- * that.
- */
-static void
-invalidate_plans(Oid source)
-{
-	SharedInvalidationMessage msg;
-
-	memset(&msg, 0, sizeof(msg));
-	msg.rc.id = SHAREDINVALRELCACHE_ID;
-	msg.rc.dbId = MyDatabaseId;
-	msg.rc.relId = source;
-	SendSharedInvalidMessages(&msg, 1);
 }
 
 /* Scan, catch up, install. */

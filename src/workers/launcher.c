@@ -43,6 +43,7 @@
 #include "ledger/snapshot.h"
 #include "ledger/sweep.h"
 #include "util/clock.h"
+#include "util/pause.h"
 #include "util/wait_event.h"
 #include "workers/applier.h"
 #include "workers/build.h"
@@ -703,6 +704,7 @@ look_at_boards(void)
 		look_at_board(&round, dlist_container(LbSharedBoard, node, iter.cur), now);
 	LWLockRelease(&lb_shared->directory_lock);
 
+	lb_pause("orders");
 	log_and_release(&round);
 	if (!round.requested && !OidIsValid(lb_next_visit()))
 		builds_wait = false;
@@ -879,8 +881,6 @@ follow_primary(void)
 void
 lb_launcher_main(Datum arg)
 {
-	bool		standby = false;
-
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
 	BackgroundWorkerUnblockSignals();
@@ -896,25 +896,29 @@ lb_launcher_main(Datum arg)
 	before_shmem_exit(launcher_exit, (Datum) 0);
 	pg_write_barrier();
 	pg_atomic_write_u32(&lb_shared->launcher_pid, MyProcPid);
+	lb_pause("begun");
 	apply_memory_limit();
 	if (RecoveryInProgress())
-		standby = true;
-	else
+		pg_atomic_write_u32(&lb_shared->follows, 1);
+	else if (pg_atomic_read_u32(&lb_shared->follows) == 0)
 		lb_visit_all();
 
 	while (!ShutdownRequestPending)
 	{
 		long		sleep;
+		bool		standby;
 
 		if (ConfigReloadPending)
 		{
 			ConfigReloadPending = false;
 			reload_settings();
 		}
-		if (standby && !RecoveryInProgress())
+		standby = RecoveryInProgress();
+		if (!standby && pg_atomic_read_u32(&lb_shared->follows) != 0)
 		{
-			standby = false;
+			/* Another launcher does this if it fails. */
 			lb_visit_promoted();
+			pg_atomic_write_u32(&lb_shared->follows, 0);
 		}
 		sleep = standby ? follow_primary() : feed_and_tidy();
 		sleep = Min(sleep, lb_trim_histories());

@@ -15,6 +15,7 @@
 #include "ledger/snapshot.h"
 #include "ledger/sweep.h"
 #include "util/clock.h"
+#include "util/pause.h"
 #include "workers/tidy.h"
 #include "workers/worker.h"
 
@@ -37,6 +38,7 @@ lb_complete_xid(void)
 		return XID_EVERY;
 	pg_atomic_write_u32(&lb_shared->xid_wanted, 0);
 	pg_memory_barrier();
+	lb_pause("xid");
 	StartTransactionCommand();
 	(void) GetTopTransactionId();
 	CommitTransactionCommand();
