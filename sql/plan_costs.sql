@@ -108,6 +108,39 @@ SELECT lbt.nodes('SELECT id, cume_dist() OVER (ORDER BY score DESC) FROM cost WH
 SELECT lbt.nodes('SELECT id, row_number() OVER (ORDER BY score DESC, id) FROM cost WHERE half = 1 ORDER BY score DESC, id LIMIT 1');
 SELECT lbt.nodes('SELECT id, sum(score) OVER (ORDER BY score DESC, id) FROM cost WHERE half = 1 ORDER BY score DESC, id LIMIT 1');
 
+-- Windows whose first row needs some of the rows behind it.  Version 17 does not ask which functions need the frame's end.
+SELECT lb_create_board('halves', 'cost', 'id', 'half ASC');
+SELECT lb_wait_ready();
+CREATE FUNCTION pg_temp.some_window(anyelement, int) RETURNS anyelement LANGUAGE internal WINDOW AS 'window_lead_with_offset';
+CREATE TABLE windows (number int GENERATED ALWAYS AS IDENTITY, func text, frame text, sort text);
+INSERT INTO windows (func, frame, sort) SELECT func, frame, 'score DESC, id'
+FROM unnest('{sum(score),last_value(id)}'::text[]) AS func, unnest(ARRAY['ORDER BY score DESC',
+	'ORDER BY score DESC, id ROWS BETWEEN CURRENT ROW AND 3 FOLLOWING', 'ORDER BY score DESC, id ROWS BETWEEN CURRENT ROW AND 4000 FOLLOWING',
+	'ORDER BY score DESC, id ROWS BETWEEN CURRENT ROW AND (SELECT 4) FOLLOWING', 'ORDER BY score DESC, id ROWS BETWEEN 4500 PRECEDING AND 4000 PRECEDING',
+	'ORDER BY score DESC RANGE BETWEEN 4 PRECEDING AND 4 FOLLOWING', 'ORDER BY score DESC RANGE BETWEEN 400 PRECEDING AND 400 FOLLOWING',
+	'ORDER BY score DESC GROUPS BETWEEN 4 PRECEDING AND 4 FOLLOWING', 'ORDER BY score DESC GROUPS BETWEEN 400 PRECEDING AND 400 FOLLOWING',
+	'ORDER BY score DESC ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING EXCLUDE GROUP']) AS frame;
+INSERT INTO windows (func, frame, sort) SELECT func, 'ORDER BY score DESC, id ROWS UNBOUNDED PRECEDING', 'score DESC, id'
+FROM unnest(ARRAY['lead(id)', 'lead(id, 0)', 'lead(id, 4000)', 'lead(id, 4000, 7)', 'lead(id, -4000)', 'lead(id, NULL)', 'lead(id, half)',
+	'lag(id, 4000)', 'lag(id, -4000)', 'lag(id, -4000, 7)', 'lag(id, half)', 'nth_value(id, 3)', 'nth_value(id, 4000)', 'nth_value(id, half)',
+	'lead(name, 400)', 'pg_temp.some_window(id, 1)']) AS func;
+INSERT INTO windows (func, frame, sort) VALUES
+	('first_value(id)', 'ORDER BY score DESC, id ROWS BETWEEN 4000 FOLLOWING AND 4500 FOLLOWING', 'score DESC, id'),
+	('lag(id)', 'ORDER BY score DESC GROUPS BETWEEN 400 PRECEDING AND 400 FOLLOWING', 'score DESC, id'),
+	('lead(id, 4000)', 'PARTITION BY score ORDER BY id DESC', 'score, id DESC'),
+	('sum(id)', 'ORDER BY half', 'half'), ('sum(id)', 'ORDER BY half, id', 'half, id'),
+	('lag(id)', 'ORDER BY half', 'half'), ('lag(id)', 'ORDER BY half, id', 'half, id'),
+	('sum(id)', 'ORDER BY half GROUPS BETWEEN CURRENT ROW AND 1 FOLLOWING', 'half'),
+	('sum(id)', 'ORDER BY half RANGE BETWEEN CURRENT ROW AND CURRENT ROW EXCLUDE TIES', 'half'),
+	('sum(id)', 'ORDER BY half ROWS CURRENT ROW EXCLUDE TIES', 'half'), ('lag(id)', 'ORDER BY half ROWS CURRENT ROW EXCLUDE GROUP', 'half'),
+	('sum(id)', 'ORDER BY half, id ROWS CURRENT ROW EXCLUDE GROUP', 'half, id');
+SELECT func, frame, lbt.nodes(format('SELECT id, %s OVER (%s) FROM cost ORDER BY %s LIMIT 1', func, frame, sort)) FROM windows ORDER BY number;
+-- What exceeds work_mem is all read.
+SET work_mem = '64kB';
+SELECT lbt.nodes('SELECT id, lead(name, 400) OVER (ORDER BY score DESC, id) FROM cost ORDER BY score DESC, id LIMIT 1');
+RESET work_mem;
+SELECT lb_drop_board('halves');
+
 -- A scan reads the range that encloses the rows, and checks them.
 SELECT lbt.plan('SELECT * FROM cost WHERE score IN (1, 2) ORDER BY score DESC, id LIMIT 3');
 SELECT lbt.plan('SELECT * FROM cost WHERE (score, id) < (3.5, 7) ORDER BY score DESC, id LIMIT 3');
@@ -193,4 +226,4 @@ RESET enable_sort;
 DROP VIEW ranked_cost;
 SELECT * FROM lb_verify();
 DROP TABLE extreme, operand, question;
-DROP TABLE cost, friend, shape, condition, measured;
+DROP TABLE cost, friend, windows, shape, condition, measured;
