@@ -15,8 +15,28 @@ SELECT lb_create_board('cost', 'cost', 'id', 'score DESC');
 CREATE VIEW ranked_cost AS SELECT c.*, rank() OVER (ORDER BY score DESC), count(*) OVER () AS players FROM cost AS c;
 CREATE TABLE friend (player int PRIMARY KEY, of int NOT NULL);
 INSERT INTO friend SELECT i, i % 500 FROM generate_series(1, 5000) AS i;
+-- A family of a large board, one of a few rows, and one of some of its board columns.
+CREATE TABLE team (id int, team int NOT NULL, level int NOT NULL, kind int NOT NULL, score bigint NOT NULL, place int NOT NULL, half int NOT NULL, name text, PRIMARY KEY (id, team));
+INSERT INTO team SELECT id, CASE WHEN id % 100 < 60 THEN 1 WHEN id % 100 < 98 THEN 2 ELSE 3 END, id % 3, id % 2, score, place, half, name FROM cost;
+CREATE UNIQUE INDEX ON team (id, level, kind);
+SELECT lb_create_board('team', 'team', 'id', 'score DESC', 'team'), lb_create_board('level', 'team', 'id', 'score DESC', 'level, kind');
+CREATE VIEW ranked_team AS SELECT t.*, rank() OVER (PARTITION BY team ORDER BY score DESC), count(*) OVER (PARTITION BY team) AS players FROM team AS t;
+CREATE TABLE doubled (LIKE cost, PRIMARY KEY (id));
+INSERT INTO doubled TABLE cost;
+SELECT lb_create_board('doubled', 'doubled', 'id', '(score * 2) DESC');
+CREATE VIEW ranked_doubled AS SELECT d.*, rank() OVER (ORDER BY score * 2 DESC) FROM doubled AS d;
+CREATE TABLE counted (LIKE cost, PRIMARY KEY (id));
+INSERT INTO counted TABLE cost;
+CREATE INDEX ON counted (score DESC, id);
+SELECT lb_create_board('counted', 'counted', rank_by => 'score DESC', keeps => 'counts');
+CREATE VIEW ranked_counted AS SELECT c.*, rank() OVER (ORDER BY score DESC), count(*) OVER () AS players FROM counted AS c;
+CREATE TABLE parts (LIKE cost, PRIMARY KEY (id)) PARTITION BY HASH (id);
+CREATE TABLE parts_0 PARTITION OF parts FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+INSERT INTO parts TABLE cost;
+SELECT lb_create_board('parts', 'parts', 'id', 'score DESC');
 SELECT lb_wait_ready();
-VACUUM ANALYZE cost, friend;
+VACUUM ANALYZE cost, friend, team, doubled, counted, parts;
 
 -- The pages and rows of a query, each as one statement or prepared, with a generic plan.
 CREATE FUNCTION pg_temp.work(query text, params text, planner boolean, OUT work numeric, OUT by_board boolean)
@@ -45,7 +65,7 @@ BEGIN
 	FROM node INTO work, by_board;
 END $$;
 
-CREATE TABLE shape (number int GENERATED ALWAYS AS IDENTITY, name text, query text, params text);
+CREATE TABLE shape (number int GENERATED ALWAYS AS IDENTITY, name text, query text, params text, few boolean DEFAULT false);
 -- %1$s is a condition, %2$s a number of rows; "desc" and "asc" stand for the directions of the order.
 INSERT INTO shape (name, query) VALUES
 	('aggregates', 'SELECT count(*), min(score) FROM cost WHERE %1$s'),
@@ -79,10 +99,63 @@ INSERT INTO shape (name, query, params) VALUES
 	('page after a row of two parameters', 'SELECT * FROM cost WHERE %1$s AND (score < $1 OR (score = $2 AND id > $3)) ORDER BY score desc, id asc LIMIT %2$s', '3, 3, 7'),
 	('page of an array', 'SELECT * FROM cost WHERE %1$s AND score = ANY ($1) ORDER BY score desc, id asc LIMIT %2$s', '''{1,2}''');
 
-CREATE TABLE condition (text text);
+-- Of other boards and of other plans, with few conditions.
+INSERT INTO shape (name, query, params, few) SELECT name, query, params, true FROM (VALUES
+	('ordered by more', 'SELECT * FROM cost WHERE %1$s ORDER BY score desc, name LIMIT %2$s', NULL),
+	('ordered by more, deep', 'SELECT * FROM cost WHERE %1$s ORDER BY score desc, name LIMIT %2$s OFFSET 1000', NULL),
+	('first of each score', 'SELECT DISTINCT ON (score) * FROM cost WHERE %1$s ORDER BY score desc, id asc LIMIT 1 + %2$s / 10', NULL),
+	('first of each score by more', 'SELECT DISTINCT ON (score) * FROM cost WHERE %1$s ORDER BY score desc, name LIMIT 1 + %2$s / 10', NULL),
+	('rows of each score', 'SELECT score, count(*) FROM cost WHERE %1$s GROUP BY score ORDER BY score desc LIMIT %2$s', NULL),
+	('number up to a limit', 'SELECT count(*) FROM (SELECT 1 FROM cost WHERE %1$s LIMIT %2$s * 20) AS q', NULL),
+	('number of a page', 'SELECT count(*) FROM (SELECT * FROM cost WHERE %1$s ORDER BY score desc LIMIT %2$s OFFSET 10) AS q', NULL),
+	('numbers with filters', 'SELECT count(*), count(*) FILTER (WHERE score > 250), count(DISTINCT score) FROM cost WHERE %1$s', NULL),
+	('percentile', 'SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY score), rank(100) WITHIN GROUP (ORDER BY score DESC) FROM cost WHERE %1$s', NULL),
+	('page of rows with another', 'SELECT * FROM cost WHERE %1$s AND EXISTS (SELECT FROM friend WHERE player = id AND of < 250) ORDER BY score desc, id asc LIMIT %2$s', NULL),
+	('page with a joined row or none', 'SELECT * FROM cost LEFT JOIN friend ON player = id AND of = 7 WHERE %1$s ORDER BY score desc, id asc LIMIT %2$s', NULL),
+	('score behind a parameter or none', 'SELECT * FROM cost WHERE %1$s AND ($1::int IS NULL OR score < $1) ORDER BY score desc, id asc LIMIT %2$s', '100'),
+	('the same, none', 'SELECT * FROM cost WHERE %1$s AND ($1::int IS NULL OR score < $1) ORDER BY score desc, id asc LIMIT %2$s', 'NULL'),
+	('another column of a parameter or none', 'SELECT * FROM cost WHERE %1$s AND ($1::int IS NULL OR place = $1) ORDER BY score desc, id asc LIMIT %2$s', '2'),
+	('aggregates of a board', 'SELECT count(*), min(score) FROM team WHERE %1$s AND team = 1', NULL),
+	('aggregates of boards', 'SELECT count(*), min(score) FROM team WHERE %1$s AND team IN (1, 3, 9)', NULL),
+	('aggregates of a level', 'SELECT count(*), min(score) FROM team WHERE %1$s AND level = 1', NULL),
+	('aggregates of an array', 'SELECT count(*), min(score) FROM team WHERE %1$s AND team = ANY ($1)', '''{1,3}'''),
+	('aggregates of a board or all', 'SELECT count(*), min(score) FROM team WHERE %1$s AND ($1::int IS NULL OR team = $1)', '3'),
+	('the same, all', 'SELECT count(*), min(score) FROM team WHERE %1$s AND ($1::int IS NULL OR team = $1)', 'NULL'),
+	('aggregates of each row''s board', 'SELECT id, (SELECT count(*) FROM team AS t WHERE t.team = team.team AND t.score > team.score) FROM team WHERE %1$s AND id < %2$s', NULL),
+	('page of a board', 'SELECT * FROM team WHERE %1$s AND team = 1 ORDER BY score desc, id asc LIMIT %2$s', NULL),
+	('page of a small board', 'SELECT * FROM team WHERE %1$s AND team = 3 ORDER BY score desc, id asc LIMIT %2$s', NULL),
+	('page of an empty board', 'SELECT * FROM team WHERE %1$s AND team = 9 ORDER BY score desc, id asc LIMIT %2$s', NULL),
+	('deep page of a board', 'SELECT * FROM team WHERE %1$s AND team = 1 ORDER BY score desc, id asc LIMIT %2$s OFFSET 1500', NULL),
+	('page of two columns'' board', 'SELECT * FROM team WHERE %1$s AND level = 1 AND kind = 0 ORDER BY score desc, id asc LIMIT %2$s', NULL),
+	('page of a parameter''s board', 'SELECT * FROM team WHERE %1$s AND team = $1 ORDER BY score desc, id asc LIMIT %2$s', '3'),
+	('page of a board or all', 'SELECT * FROM team WHERE %1$s AND ($1::int IS NULL OR team = $1) ORDER BY score desc, id asc LIMIT %2$s', '1'),
+	('page of two boards', 'SELECT * FROM ((SELECT * FROM team WHERE %1$s AND team = 1 ORDER BY score desc, id asc LIMIT %2$s) UNION ALL (SELECT * FROM team WHERE %1$s AND team = 3 ORDER BY score desc, id asc LIMIT %2$s)) AS q ORDER BY score desc, id asc LIMIT %2$s', NULL),
+	('page of each board', 'SELECT * FROM (VALUES (1), (3), (9)) AS v (x), LATERAL (SELECT * FROM team WHERE %1$s AND team = x ORDER BY score desc, id asc LIMIT %2$s) AS l', NULL),
+	('page of a board and a join', 'SELECT * FROM team JOIN friend ON player = id WHERE %1$s AND team = 1 ORDER BY score desc, id asc LIMIT %2$s', NULL),
+	('page of a board with ranks', 'SELECT id, rank() OVER (PARTITION BY team ORDER BY score desc) FROM team WHERE %1$s AND team = 1 ORDER BY score desc, id asc LIMIT %2$s', NULL),
+	('page of a board by ranks', 'SELECT * FROM ranked_team WHERE %1$s AND team = 1 ORDER BY rank LIMIT %2$s', NULL),
+	('ranks of a board''s range', 'SELECT * FROM ranked_team WHERE %1$s AND team = 1 AND rank <= 30', NULL),
+	('rank in its board', 'SELECT * FROM ranked_team WHERE %1$s AND id = 42', NULL),
+	('ranks in their boards', 'SELECT * FROM ranked_team WHERE %1$s AND id IN (SELECT player FROM friend WHERE of = 7)', NULL),
+	('ranks of a join in their boards', 'SELECT * FROM ranked_team JOIN friend ON player = id WHERE %1$s AND of = 7 ORDER BY rank LIMIT %2$s', NULL),
+	('aggregates of an expression', 'SELECT count(*), min(score * 2) FROM doubled WHERE %1$s AND score * 2 < 900', NULL),
+	('page by an expression', 'SELECT * FROM doubled WHERE %1$s ORDER BY score * 2 desc, id asc LIMIT %2$s', NULL),
+	('page after an expression', 'SELECT * FROM doubled WHERE %1$s AND score * 2 < 500 ORDER BY score * 2 desc, id asc LIMIT %2$s', NULL),
+	('page of a join by an expression', 'SELECT * FROM doubled JOIN friend ON player = id WHERE %1$s ORDER BY score * 2 desc, id asc LIMIT %2$s', NULL),
+	('ranks by an expression', 'SELECT * FROM ranked_doubled WHERE %1$s AND rank <= 30', NULL),
+	('aggregates of counts', 'SELECT count(*), min(score) FROM counted WHERE %1$s AND score < 450', NULL),
+	('page of counts', 'SELECT * FROM counted WHERE %1$s ORDER BY score desc, id asc LIMIT %2$s', NULL),
+	('deep page of counts', 'SELECT * FROM counted WHERE %1$s ORDER BY score desc, id asc LIMIT %2$s OFFSET 2500', NULL),
+	('rank by counts', 'SELECT * FROM ranked_counted WHERE %1$s AND id = 42', NULL),
+	('ranks of a join by counts', 'SELECT * FROM ranked_counted JOIN friend ON player = id WHERE %1$s AND of = 7 ORDER BY rank LIMIT %2$s', NULL),
+	('aggregates of partitions', 'SELECT count(*), min(score) FROM parts WHERE %1$s AND score < 450', NULL),
+	('aggregates for each row of partitions', 'SELECT id, (SELECT count(*) FROM parts AS p WHERE p.score > parts.score) FROM parts WHERE %1$s AND id < %2$s', NULL)
+) AS v (name, query, params);
+
+CREATE TABLE condition (text text, few boolean DEFAULT false);
 INSERT INTO condition VALUES
-	('true'), ('place = 1'), ('place = 2'), ('place = 3'), ('place = 4'), ('half = 1'), ('half = 2'), ('half = 1 AND place = 2'),
-	('score IN (1, 2)'), ('score IN (497, 498)'), ('score IN (1, 498)'), ('score = ANY (ARRAY[1, NULL, 2])'), ('score = ANY (ARRAY[]::int[])'), ('score = ANY (ARRAY[]::numeric[])'),
+	('true', true), ('place = 1', true), ('place = 2', true), ('place = 3', true), ('place = 4', true), ('half = 1', true), ('half = 2', true), ('score IN (1, 2)', true);
+INSERT INTO condition VALUES ('half = 1 AND place = 2'), ('score IN (497, 498)'), ('score IN (1, 498)'), ('score = ANY (ARRAY[1, NULL, 2])'), ('score = ANY (ARRAY[]::int[])'), ('score = ANY (ARRAY[]::numeric[])'),
 	('score <= ALL (ARRAY[3, 9])'), ('score BETWEEN SYMMETRIC 3 AND 1'), ('score BETWEEN SYMMETRIC 495 AND 498'), ('(score, id) < (3.0, 5)'),
 	('(score, id) > (497.5::float8, 5)'), ('(score < 2 OR score = 3 AND place = 2)'), ('score < 3.5::float8 AND place = 2'),
 	('score % 100 = 1'), ('abs(score) < 3'), ('score <> 7'), ('score::text = ''3'''), ('id % 7 = 3'), ('name LIKE ''x%%''');
@@ -94,7 +167,8 @@ FROM shape, condition, (VALUES (1, 'desc', 'asc'), (50, 'asc', 'desc')) AS v (n,
 	LATERAL (SELECT replace(replace(replace(format(query, '(' || condition.text || ')', n), ' desc', ' !'), ' asc', ' ' || back), ' !', ' ' || forward) AS query,
 		format(params, '', n) AS params) AS asked,
 	LATERAL pg_temp.work(asked.query, asked.params, false) AS plain,
-	LATERAL pg_temp.work(asked.query, asked.params, true) AS board;
+	LATERAL pg_temp.work(asked.query, asked.params, true) AS board
+WHERE condition.few OR NOT shape.few;
 SELECT round(board) AS board, round(plain) AS plain, query FROM measured WHERE board > 3 * plain + 100 ORDER BY number, query;
 SELECT name, coalesce(bool_or(by_board), false) AS by_board FROM measured GROUP BY number, name ORDER BY number;
 SELECT count(*) > 1000 AS many FROM measured;
@@ -107,6 +181,39 @@ SELECT lbt.nodes('SELECT id, sum(score) OVER (ORDER BY score DESC ROWS BETWEEN C
 SELECT lbt.nodes('SELECT id, cume_dist() OVER (ORDER BY score DESC) FROM cost WHERE half = 1 ORDER BY score DESC LIMIT 1');
 SELECT lbt.nodes('SELECT id, row_number() OVER (ORDER BY score DESC, id) FROM cost WHERE half = 1 ORDER BY score DESC, id LIMIT 1');
 SELECT lbt.nodes('SELECT id, sum(score) OVER (ORDER BY score DESC, id) FROM cost WHERE half = 1 ORDER BY score DESC, id LIMIT 1');
+
+-- Windows whose first row needs some of the rows behind it.  Version 17 does not ask which functions need the frame's end.
+SELECT lb_create_board('halves', 'cost', 'id', 'half ASC');
+SELECT lb_wait_ready();
+CREATE FUNCTION pg_temp.some_window(anyelement, int) RETURNS anyelement LANGUAGE internal WINDOW AS 'window_lead_with_offset';
+CREATE TABLE windows (number int GENERATED ALWAYS AS IDENTITY, func text, frame text, sort text);
+INSERT INTO windows (func, frame, sort) SELECT func, frame, 'score DESC, id'
+FROM unnest('{sum(score),last_value(id)}'::text[]) AS func, unnest(ARRAY['ORDER BY score DESC',
+	'ORDER BY score DESC, id ROWS BETWEEN CURRENT ROW AND 3 FOLLOWING', 'ORDER BY score DESC, id ROWS BETWEEN CURRENT ROW AND 4000 FOLLOWING',
+	'ORDER BY score DESC, id ROWS BETWEEN CURRENT ROW AND (SELECT 4) FOLLOWING', 'ORDER BY score DESC, id ROWS BETWEEN 4500 PRECEDING AND 4000 PRECEDING',
+	'ORDER BY score DESC RANGE BETWEEN 4 PRECEDING AND 4 FOLLOWING', 'ORDER BY score DESC RANGE BETWEEN 400 PRECEDING AND 400 FOLLOWING',
+	'ORDER BY score DESC GROUPS BETWEEN 4 PRECEDING AND 4 FOLLOWING', 'ORDER BY score DESC GROUPS BETWEEN 400 PRECEDING AND 400 FOLLOWING',
+	'ORDER BY score DESC ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING EXCLUDE GROUP']) AS frame;
+INSERT INTO windows (func, frame, sort) SELECT func, 'ORDER BY score DESC, id ROWS UNBOUNDED PRECEDING', 'score DESC, id'
+FROM unnest(ARRAY['lead(id)', 'lead(id, 0)', 'lead(id, 4000)', 'lead(id, 4000, 7)', 'lead(id, -4000)', 'lead(id, NULL)', 'lead(id, half)',
+	'lag(id, 4000)', 'lag(id, -4000)', 'lag(id, -4000, 7)', 'lag(id, half)', 'nth_value(id, 3)', 'nth_value(id, 4000)', 'nth_value(id, half)',
+	'lead(name, 400)', 'pg_temp.some_window(id, 1)']) AS func;
+INSERT INTO windows (func, frame, sort) VALUES
+	('first_value(id)', 'ORDER BY score DESC, id ROWS BETWEEN 4000 FOLLOWING AND 4500 FOLLOWING', 'score DESC, id'),
+	('lag(id)', 'ORDER BY score DESC GROUPS BETWEEN 400 PRECEDING AND 400 FOLLOWING', 'score DESC, id'),
+	('lead(id, 4000)', 'PARTITION BY score ORDER BY id DESC', 'score, id DESC'),
+	('sum(id)', 'ORDER BY half', 'half'), ('sum(id)', 'ORDER BY half, id', 'half, id'),
+	('lag(id)', 'ORDER BY half', 'half'), ('lag(id)', 'ORDER BY half, id', 'half, id'),
+	('sum(id)', 'ORDER BY half GROUPS BETWEEN CURRENT ROW AND 1 FOLLOWING', 'half'),
+	('sum(id)', 'ORDER BY half RANGE BETWEEN CURRENT ROW AND CURRENT ROW EXCLUDE TIES', 'half'),
+	('sum(id)', 'ORDER BY half ROWS CURRENT ROW EXCLUDE TIES', 'half'), ('lag(id)', 'ORDER BY half ROWS CURRENT ROW EXCLUDE GROUP', 'half'),
+	('sum(id)', 'ORDER BY half, id ROWS CURRENT ROW EXCLUDE GROUP', 'half, id');
+SELECT func, frame, lbt.nodes(format('SELECT id, %s OVER (%s) FROM cost ORDER BY %s LIMIT 1', func, frame, sort)) FROM windows ORDER BY number;
+-- What exceeds work_mem is all read.
+SET work_mem = '64kB';
+SELECT lbt.nodes('SELECT id, lead(name, 400) OVER (ORDER BY score DESC, id) FROM cost ORDER BY score DESC, id LIMIT 1');
+RESET work_mem;
+SELECT lb_drop_board('halves');
 
 -- A scan reads the range that encloses the rows, and checks them.
 SELECT lbt.plan('SELECT * FROM cost WHERE score IN (1, 2) ORDER BY score DESC, id LIMIT 3');
@@ -126,6 +233,8 @@ END $$;
 SELECT pg_temp.sorted('SELECT * FROM cost WHERE half = 2 ORDER BY score DESC, id LIMIT 3');
 SELECT pg_temp.sorted('SELECT * FROM cost WHERE half = 2 ORDER BY score DESC, id LIMIT (SELECT 3) OFFSET 2');
 SELECT pg_temp.sorted('SELECT * FROM (SELECT * FROM cost WHERE half = 2 ORDER BY score DESC, id OFFSET 0) AS q LIMIT 3');
+-- Nor does a scan go on for long whose rows find no partners.
+SELECT pg_temp.sorted('SELECT * FROM cost JOIN friend ON player = -cost.id ORDER BY score DESC, cost.id LIMIT 3');
 -- Not where a node between them asks for more rows than the limit.
 SELECT pg_temp.sorted('SELECT * FROM cost WHERE half = 2 ORDER BY score DESC, id FETCH FIRST 3 ROWS WITH TIES');
 SELECT pg_temp.sorted('SELECT * FROM cost JOIN friend ON player = cost.id WHERE half = 2 ORDER BY score DESC, cost.id LIMIT 3');
@@ -190,7 +299,7 @@ RESET jit_optimize_above_cost;
 RESET enable_seqscan;
 RESET enable_sort;
 
-DROP VIEW ranked_cost;
+DROP VIEW ranked_cost, ranked_team, ranked_doubled, ranked_counted;
 SELECT * FROM lb_verify();
 DROP TABLE extreme, operand, question;
-DROP TABLE cost, friend, shape, condition, measured;
+DROP TABLE cost, friend, team, doubled, counted, parts, windows, shape, condition, measured;

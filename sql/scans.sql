@@ -106,8 +106,11 @@ SELECT planned_queries, planned_limit FROM lb_stat_board WHERE board = 'global';
 -- Many batches.
 SET enable_sort = off;
 SELECT lbt.plan('SELECT id FROM whole ORDER BY score DESC, id');
+-- The plan below may not be run for having fewer look-ups.
+SET enable_seqscan = off;
 SELECT lbt.answered_by('SELECT id FROM whole ORDER BY score DESC, id'), lbt.result('SELECT id FROM whole ORDER BY score DESC, id');
 SELECT lbt.answered_by('SELECT id FROM whole WHERE score BETWEEN 100 AND 600 ORDER BY score, id DESC'), lbt.result('SELECT id FROM whole WHERE score BETWEEN 100 AND 600 ORDER BY score, id DESC');
+RESET enable_seqscan;
 
 -- Behind an equal score, texts leave no range.
 CREATE TABLE named (name text COLLATE "C" PRIMARY KEY, score int NOT NULL, at int NOT NULL, note text);

@@ -284,18 +284,21 @@ enum
 	PATH_OPERATORS				/* likewise */
 };
 
-/*
- * Put a plan above another one, which has some cost of its own for each row.
- */
+/* Put a plan above another one, which has some cost of its own. */
 static void
-put_above(Plan *plan, Plan *child, List *tlist, double cost)
+put_above(Plan *plan, Plan *child, List *tlist, Cost cost)
 {
 	plan->targetlist = tlist;
 	plan->lefttree = child;
 	plan->plan_rows = child->plan_rows;
 	plan->plan_width = child->plan_width;
-	plan->startup_cost = plan->total_cost = child->total_cost +
-		cost * child->plan_rows;
+	plan->startup_cost = plan->total_cost = child->total_cost + cost;
+}
+
+static Cost
+sort_cost(double rows)
+{
+	return 2 * cpu_operator_cost * log2(Max(rows, 2.0)) * rows;
 }
 
 /*
@@ -339,12 +342,13 @@ sort_plan(Plan *child, List *keys, List *operators)
 		sort->collations[i] = exprCollation((Node *) key);
 	}
 	put_above(&sort->plan, child, child->targetlist,
-			  2 * cpu_operator_cost * log2(Max(child->plan_rows, 2.0)));
+			  sort_cost(child->plan_rows));
 	if (result == NULL && list_length(tlist) == list_length(child->targetlist))
 		return &sort->plan;
 	if (result == NULL)
 		result = makeNode(Result);
-	put_above(&result->plan, &sort->plan, tlist, cpu_tuple_cost);
+	put_above(&result->plan, &sort->plan, tlist,
+			  cpu_tuple_cost * sort->plan.plan_rows);
 	return &result->plan;
 }
 
@@ -492,23 +496,15 @@ set_cost(const Match *match, CustomPath *path)
 	path->path.startup_cost += look_ups * estimate_skipped(match, rows);
 }
 
-/*
- * The rows looked up in vain after which the node gives up, and runs its
- * child: those that cost a quarter of the child without its sort.  The
- * statistics do not tell where the rows are that a clause leaves, and to look
- * for them should not cost more than the child.  In memory, a look-up beside a
- * row of a sequential scan takes up to four times as long as the planner's
- * costs say.  0: never.
- */
+/* The rows whose look-ups cost as much; 0 if the child is disabled. */
 static int
-find_most(const Match *match, const Path *child)
+worth(const Match *match, const Path *child, Cost cost)
 {
 	double		rows = estimate_rows(match);
 
 	if (LB_IS_DISABLED(child))
 		return 0;
-	rows *= child->total_cost / 4 /
-		lb_cost_fetches(match->source, match->index, rows);
+	rows *= cost / lb_cost_fetches(match->source, match->index, rows);
 	return (int) Min(PG_INT32_MAX, ceil(rows));
 }
 
@@ -585,9 +581,21 @@ add_path_for(const Match *match, bool reverse, List *pathkeys, int nkeys)
 
 	exprs = lappend(exprs, copyObject(match->quals.operands));
 	private = lappend(private, match->quals.conds);
+
+	/*
+	 * The statistics do not tell where the rows are that a clause leaves.  To
+	 * look for them should cost no more than a quarter of the child without
+	 * its sort: in memory, a look-up beside a row of a sequential scan takes
+	 * up to four times as long as the planner's costs say.  Nor do they tell
+	 * which rows a plan above joins before its first one.  To read these
+	 * should cost no more than the child, or the plan would be another one.
+	 */
 	private = lappend(private,
-					  list_make4_int((int) match->index, reverse,
-									 find_most(match, child), (int) rel->pages));
+					  list_make5_int((int) match->index, reverse,
+									 worth(match, child, child->total_cost / 4),
+									 worth(match, child, child->total_cost +
+										   sort_cost(child->rows)),
+									 (int) rel->pages));
 	for (int i = 0; i < list_length(keys); i++)
 		operators = lappend_oid(operators,
 								sort_operator(&match->defn->columns[i], reverse));

@@ -52,6 +52,7 @@ typedef struct ScanNode
 	int			nconds;
 	LbCond	   *conds;
 	Oid			index;
+	int			most_in_vain;	/* LB_SCAN_MOST_IN_VAIN, */
 	int			most;			/* LB_SCAN_MOST ... */
 	int			pages;			/* ... and LB_SCAN_PAGES */
 	bool		limited;		/* by a Limit node: */
@@ -63,7 +64,7 @@ typedef struct ScanNode
 	bool		begun;			/* it has evaluated its operands */
 	bool		in_child;
 	int64		nreturned;		/* rows */
-	int			most_now;		/* look-ups, for the table as it is */
+	double		growth;			/* of the table, since it was planned */
 	LbStretch	stretch;		/* the next batch */
 
 	/* For a batch. */
@@ -180,30 +181,27 @@ fetch_next(ScanNode *node, TupleTableSlot *slot)
 	return found;
 }
 
-/* Set how many look-ups are worth the trial: more if the table has grown. */
-static void
-set_most(ScanNode *node)
-{
-	double		growth = (double) RelationGetNumberOfBlocks(node->answer.table) /
-		Max(node->pages, 1);
-
-	node->most_now = (int) Min(node->most * Max(growth, 1.0), LB_MOST_LOOKUPS);
-}
-
 /*
- * Whether there have been too many in vain; and if not, let the next batch not
- * be too large.  Look-ups of rows that the node has returned do not count: the
- * query wanted these.
+ * Whether there have been too many look-ups: in vain, or of rows that the node
+ * has returned as well, of which the plan has wanted more than the planner
+ * expected.  If not, let the next batch not be too large.  They may be more if
+ * the table has grown.
  */
 static bool
 is_too_long(ScanNode *node)
 {
+	double		most;
+
 	if (node->most == 0)
 		return false;
 	if (node->stretch.skip == 0)
-		set_most(node);
-	node->stretch.max_rows = Min(node->stretch.max_rows,
-								 node->most_now - (node->stretch.skip - node->nreturned));
+		node->growth =
+			Max((double) RelationGetNumberOfBlocks(node->answer.table) /
+				Max(node->pages, 1), 1.0);
+	most = Min(Min(node->most_in_vain * node->growth, LB_MOST_LOOKUPS) +
+			   node->nreturned, node->most * node->growth);
+	node->stretch.max_rows = (int64) Min(node->stretch.max_rows,
+										 most - node->stretch.skip);
 	return node->stretch.max_rows <= 0;
 }
 
@@ -326,6 +324,7 @@ begin_scan(CustomScanState *css, EState *estate, int eflags)
 								&css->ss.ps);
 	node->index = (Oid) list_nth_int(order, LB_SCAN_INDEX);
 	node->stretch.reverse = list_nth_int(order, LB_SCAN_REVERSE);
+	node->most_in_vain = list_nth_int(order, LB_SCAN_MOST_IN_VAIN);
 	node->most = list_nth_int(order, LB_SCAN_MOST);
 	node->pages = list_nth_int(order, LB_SCAN_PAGES);
 	node->limited = list_length(scan->custom_exprs) > LB_SCAN_LIMIT;

@@ -19,8 +19,10 @@ enum
 {
 	LB_SCAN_INDEX,				/* the unique index on the member */
 	LB_SCAN_REVERSE,			/* the board's order reversed */
-	LB_SCAN_MOST,				/* look-ups after which the child is run; 0:
-								 * however many there are */
+	LB_SCAN_MOST_IN_VAIN,		/* look-ups of rows that the node does not
+								 * return ... */
+	LB_SCAN_MOST,				/* ... and of all, after which the child is
+								 * run; 0: however many there are */
 	LB_SCAN_PAGES				/* of the table when that was planned */
 };
 

@@ -4,11 +4,11 @@
  *	  What the first row of a window costs.
  *
  * SELECT id, count(*) OVER () FROM player WHERE guild = 7 ORDER BY score DESC
- * LIMIT 1 has to read all rows for the first one.  Up to version 16, the
- * planner takes the first rows of a window for as cheap as those of its
- * input.  Later versions look at the frame, but not at the functions that need
- * all of the partition whatever the frame is, and take a column that equals a
- * constant for one of many partitions.
+ * LIMIT 1 has to read all rows for the first one, and lead(id, 1000) that
+ * many.  Up to version 16, the planner takes the first rows of a window for as
+ * cheap as those of its input.  Later versions look at the frame, but not at
+ * the functions that look ahead whatever the frame is, and take a column that
+ * equals a constant for one of many partitions.
  *
  * A scan of a board has cheap first rows, and costs more than a sort in the
  * end.  So the costs of the paths are corrected for queries that may have such
@@ -18,6 +18,8 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
@@ -25,6 +27,7 @@
 #include "utils/fmgroids.h"
 #include "utils/selfuncs.h"
 
+#include "planner/columns.h"
 #include "planner/scan.h"
 #include "planner/window_cost.h"
 
@@ -65,86 +68,179 @@ sorts(PlannerInfo *root, List *clauses)
 										 root->processed_tlist) != NIL;
 }
 
-/* Whether the frame of the first row ends with the partition. */
-static bool
-frame_is_partition(PlannerInfo *root, const WindowClause *window)
+/* What the first row of a window may need, in rows. */
+typedef struct Reach
 {
+	const WindowClause *window;
+	double		partition;		/* the rows of its partition */
+	double		peers;			/* of its peers, with itself */
+} Reach;
+
+static double
+count_groups(PlannerInfo *root, List *clauses, double rows)
+{
+	List	   *exprs = get_sortgrouplist_exprs(clauses, root->processed_tlist);
+
+	return Max(estimate_num_groups(root, exprs, rows, NULL, NULL), 1);
+}
+
+static Reach
+find_reach(PlannerInfo *root, const WindowClause *window, double rows)
+{
+	Reach		reach = {window, rows, rows};
+	List	   *clauses = list_concat_copy(window->partitionClause,
+										   window->orderClause);
+
+	/* Columns that equal an operand are not sorted by. */
+	if (sorts(root, window->partitionClause))
+		reach.partition /= count_groups(root, window->partitionClause, rows);
+	reach.peers = sorts(root, window->orderClause) ?
+		rows / count_groups(root, clauses, rows) : reach.partition;
+	return reach;
+}
+
+/* The value of an offset, if it is an integer that is known. */
+static bool
+is_known(PlannerInfo *root, Node *offset, double *value)
+{
+	Const	   *known = (Const *) estimate_expression_value(root, offset);
+
+	if (!IsA(known, Const) || !lb_is_integer(known->consttype))
+		return false;
+	*value = known->constisnull ? 0 :
+		(double) lb_integer_of(known->consttype, known->constvalue);
+	return true;
+}
+
+/*
+ * The rows before those that an offset of a frame leads to.  Those of RANGE
+ * have no more different values than the offset says, if it is an integer.
+ */
+static double
+frame_offset(PlannerInfo *root, const Reach *reach, Node *offset)
+{
+	double		value;
+
+	if (!is_known(root, offset, &value))
+		return reach->partition;
+	return value * ((reach->window->frameOptions & FRAMEOPTION_ROWS) ? 1 :
+					reach->peers);
+}
+
+static double
+frame_start(PlannerInfo *root, const Reach *reach)
+{
+	const WindowClause *window = reach->window;
+
+	return (window->frameOptions & FRAMEOPTION_START_OFFSET_FOLLOWING) ?
+		frame_offset(root, reach, window->startOffset) : 0;
+}
+
+static double
+frame_end(PlannerInfo *root, const Reach *reach)
+{
+	const WindowClause *window = reach->window;
 	int			options = window->frameOptions;
 
 	if (options & FRAMEOPTION_END_UNBOUNDED_FOLLOWING)
-		return true;
-
-	/* All rows are peers. */
-	return (options & FRAMEOPTION_END_CURRENT_ROW) != 0 &&
-		(options & FRAMEOPTION_ROWS) == 0 && !sorts(root, window->orderClause);
+		return reach->partition;
+	return ((options & FRAMEOPTION_ROWS) ? 1 : reach->peers) +
+		((options & FRAMEOPTION_END_OFFSET_FOLLOWING) ?
+		 frame_offset(root, reach, window->endOffset) : 0);
 }
 
-/* Whether a window needs all rows of its first partition for the first row. */
-static bool
-needs_partition(PlannerInfo *root, const WindowClause *window, List *funcs)
+/* The rows that a function needs that looks ahead by an argument. */
+static double
+argument(PlannerInfo *root, const Reach *reach, const WindowFunc *func,
+		 double sign)
 {
+	double		value = 1;
+
+	/* It is nearly always backward that lag() looks. */
+	if (list_length(func->args) > 1 &&
+		!is_known(root, lsecond(func->args), &value))
+		return sign > 0 ? reach->partition : 0;
+	return Max(sign * value, 0);
+}
+
+/* The rows that a function needs. */
+static double
+function_needs(PlannerInfo *root, const Reach *reach, const WindowFunc *func)
+{
+	switch (func->winfnoid)
+	{
+		case F_ROW_NUMBER:
+		case F_RANK_:
+		case F_DENSE_RANK_:
+			return 0;
+		case F_LAG_ANYELEMENT:
+		case F_LAG_ANYELEMENT_INT4:
+		case F_LAG_ANYCOMPATIBLE_INT4_ANYCOMPATIBLE:
+			return argument(root, reach, func, -1);
+		case F_LEAD_ANYELEMENT:
+		case F_LEAD_ANYELEMENT_INT4:
+		case F_LEAD_ANYCOMPATIBLE_INT4_ANYCOMPATIBLE:
+			return argument(root, reach, func, 1);
+		case F_FIRST_VALUE:
+		case F_NTH_VALUE:
+			return frame_start(root, reach) + argument(root, reach, func, 1);
+		case F_LAST_VALUE:
+			return frame_end(root, reach);
+		default:
+			/* percent_rank() and others need all, or may. */
+			return func->winagg ? frame_end(root, reach) : reach->partition;
+	}
+}
+
+/*
+ * The rows that PostgreSQL finds the frame by, whatever the functions are: see
+ * begin_partition().
+ */
+static double
+frame_needs(PlannerInfo *root, const Reach *reach)
+{
+	const WindowClause *window = reach->window;
+	int			options = window->frameOptions;
+	double		rows = 0;
+
+	if (window->orderClause == NIL)
+		return 0;
+	if (options & (FRAMEOPTION_EXCLUDE_GROUP | FRAMEOPTION_EXCLUDE_TIES))
+		rows = reach->peers;
+	if (!(options & FRAMEOPTION_ROWS))
+		rows = Max(rows, frame_start(root, reach));
+	if (!(options & (FRAMEOPTION_ROWS | FRAMEOPTION_END_UNBOUNDED_FOLLOWING)))
+		rows = Max(rows, frame_end(root, reach));
+	return rows;
+}
+
+/*
+ * The share of its input that a window needs for its first row.  PostgreSQL
+ * reads all of a partition if what it needs exceeds work_mem.  Up to half of
+ * the memory for a row is lost, since it comes in powers of two.
+ */
+static double
+needed_share(PlannerInfo *root, const WindowClause *window, List *funcs,
+			 const WindowAggPath *path)
+{
+	double		rows = path->path.rows;
+	Reach		reach = find_reach(root, window, rows);
+	int			width = path->subpath->pathtarget->width;
+	double		needs = 0;
 	ListCell   *lc;
 
 	foreach(lc, funcs)
 	{
 		const WindowFunc *func = lfirst_node(WindowFunc, lc);
 
-		if (func->winref != window->winref)
-			continue;
-		switch (func->winfnoid)
-		{
-			case F_PERCENT_RANK_:
-			case F_CUME_DIST_:
-			case F_NTILE:
-				return true;
-			case F_ROW_NUMBER:
-			case F_RANK_:
-			case F_DENSE_RANK_:
-			case F_FIRST_VALUE:
-			case F_LAG_ANYELEMENT:
-			case F_LAG_ANYELEMENT_INT4:
-			case F_LAG_ANYCOMPATIBLE_INT4_ANYCOMPATIBLE:
-			case F_LEAD_ANYELEMENT:
-			case F_LEAD_ANYELEMENT_INT4:
-			case F_LEAD_ANYCOMPATIBLE_INT4_ANYCOMPATIBLE:
-				break;
-			default:
-				if (frame_is_partition(root, window))
-					return true;
-		}
+		if (func->winref == window->winref)
+			needs = Max(needs, Max(frame_needs(root, &reach),
+								   function_needs(root, &reach, func)));
 	}
-	return false;
-}
-
-/* The share of a window's rows that its first partition has. */
-static double
-first_partition(PlannerInfo *root, const WindowClause *window, double rows)
-{
-	List	   *exprs;
-
-	/* Columns that equal an operand are not sorted by. */
-	if (!sorts(root, window->partitionClause))
-		return 1;
-	exprs = get_sortgrouplist_exprs(window->partitionClause,
-									root->processed_tlist);
-	return 1 / Max(estimate_num_groups(root, exprs, rows, NULL, NULL), 1);
-}
-
-/* The share of its input that a path needs for its first row. */
-static double
-needed_share(PlannerInfo *root, List *funcs, double rows)
-{
-	double		share = 0;
-	ListCell   *lc;
-
-	foreach(lc, root->parse->windowClause)
-	{
-		const WindowClause *window = lfirst_node(WindowClause, lc);
-
-		if (needs_partition(root, window, funcs))
-			share = Max(share, first_partition(root, window, rows));
-	}
-	return share;
+	if (needs * 2 * (MAXALIGN(width) + MAXALIGN(SizeofHeapTupleHeader)) >
+		work_mem * 1024.0)
+		needs = reach.partition;
+	return Min(needs, reach.partition) / rows;
 }
 
 static List *
@@ -176,13 +272,18 @@ lb_cost_windows(PlannerInfo *root, RelOptInfo *windowed)
 	foreach(lc, windowed->pathlist)
 	{
 		WindowAggPath *path = (WindowAggPath *) lfirst(lc);
-		Cost		first;
+		double		share = 0;
+		ListCell   *window;
 
 		if (!IsA(path, WindowAggPath))
 			continue;
-		first = path->subpath->startup_cost +
-			needed_share(root, funcs, path->path.rows) *
-			(path->path.total_cost - path->subpath->startup_cost);
-		path->path.startup_cost = Max(path->path.startup_cost, first);
+		foreach(window, root->parse->windowClause)
+			share = Max(share,
+						needed_share(root, lfirst_node(WindowClause, window),
+									 funcs, path));
+		path->path.startup_cost =
+			Max(path->path.startup_cost,
+				path->subpath->startup_cost +
+				share * (path->path.total_cost - path->subpath->startup_cost));
 	}
 }
