@@ -417,13 +417,13 @@ typedef struct Taken
 {
 	LbBuild    *build;
 	Queues	   *queues;
-}			Taken;
+} Taken;
 
 /* For an interrupt that ends the build, or its process. */
 static void
 abandon_queues(int code, Datum arg)
 {
-	const		Taken *taken = (const Taken *) DatumGetPointer(arg);
+	const Taken *taken = (const Taken *) DatumGetPointer(arg);
 
 	free_queues(taken->build, taken->queues);
 }

@@ -129,6 +129,9 @@ typedef struct Round
 	LbBuildOrder *orders;
 	int			norders;
 	int			max;
+	Oid			database;		/* of the first board ... */
+	bool		several;		/* ... and there are boards in others, or may
+								 * be */
 	bool		requested;		/* builds are, to be started now or later */
 	const LbSnapshot *now;		/* on a standby; else NULL */
 	long		sleep;
@@ -596,6 +599,21 @@ refuse_builds(Round *round, Oid database, const char *reason)
 	}
 }
 
+/*
+ * Whether there is a place for a worker of a database.  The last one is for
+ * another database: builds that run code of users may take it forever.
+ */
+static bool
+has_place(const Round *round, Oid database)
+{
+	int			n = running_builders(InvalidOid);
+
+	if (round->several && n > 0 && n == lb_build_workers - 1 &&
+		running_builders(database) == n)
+		return false;
+	return n < lb_build_workers;
+}
+
 /* Start workers for the builds that are due, one for each if there can be. */
 static void
 start_builds(Round *round)
@@ -607,8 +625,8 @@ start_builds(Round *round)
 
 		if (!round->orders[i].start)
 			continue;
-		if (running_builders(InvalidOid) >= lb_build_workers)
-			break;
+		if (!has_place(round, database))
+			continue;
 		for (int j = 0; j < round->norders; j++)
 			nbuilds += round->orders[j].start &&
 				round->orders[j].database == database;
@@ -662,16 +680,19 @@ static void
 start_visits(Round *round)
 {
 	Oid			database;
-	Oid			locked = InvalidOid;	/* the first one */
+	Oid			later = InvalidOid; /* the first that is left for later */
 
 	while (running_builders(InvalidOid) < lb_build_workers &&
-		   OidIsValid(database = lb_next_visit()) && database != locked)
+		   OidIsValid(database = lb_next_visit()) && database != later)
 	{
-		if (lb_database_locked(database))
+		bool		locked = lb_database_locked(database);
+
+		if (locked || !has_place(round, database))
 		{
-			if (!OidIsValid(locked))
-				locked = database;
-			round->sleep = Min(round->sleep, WORKER_RETRY);
+			if (!OidIsValid(later))
+				later = database;
+			if (locked)
+				round->sleep = Min(round->sleep, WORKER_RETRY);
 			lb_visit_later();
 			continue;
 		}
@@ -690,7 +711,10 @@ static long
 look_at_boards(void)
 {
 	TimestampTz now = GetCurrentTimestamp();
-	Round		round = {.sleep = LB_IDLE_SLEEP};
+	Round		round = {
+		.several = OidIsValid(lb_next_visit()),
+		.sleep = LB_IDLE_SLEEP
+	};
 	LbSnapshot	running;
 	dlist_iter	iter;
 
@@ -701,7 +725,14 @@ look_at_boards(void)
 	}
 	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
 	dlist_foreach(iter, &lb_shared->boards)
-		look_at_board(&round, dlist_container(LbSharedBoard, node, iter.cur), now);
+	{
+		LbSharedBoard *shared = dlist_container(LbSharedBoard, node, iter.cur);
+
+		if (!OidIsValid(round.database))
+			round.database = shared->database;
+		round.several |= shared->database != round.database;
+		look_at_board(&round, shared, now);
+	}
 	LWLockRelease(&lb_shared->directory_lock);
 
 	lb_pause("orders");

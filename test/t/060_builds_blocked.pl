@@ -78,6 +78,25 @@ ok(boards_ready($node, 'slow'), 'it ends');
 is($node->safe_psql('slow', q{SELECT lb_rank(100, 'slow'), lb_rank(1, 'slow')}), '1|100', 'the board answers');
 $node->safe_psql('slow', q{SELECT lb_drop_board('slow')});
 
+# Builds that run such code take all workers but the last, which is for other databases.
+$node->append_conf('postgresql.conf', 'leaderboard.build_workers = 3');
+$node->reload;
+$node->safe_psql('slow', q{
+	INSERT INTO stop DEFAULT VALUES;
+	SELECT lb_create_board('slow' || i, 'scores', rank_by => 'slowly(score) DESC') FROM generate_series(1, 4) i});
+ok($node->poll_query_until('postgres', q{
+		SELECT count(*) = 2 FROM pg_stat_activity WHERE datname = 'slow' AND backend_type = 'leaderboard worker' AND wait_event = 'PgSleep'}),
+	'two builds run code of a user');
+others_build('slow builds');
+is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE datname = 'slow' AND backend_type = 'leaderboard worker'}), '2',
+	'the third place is not for this database');
+$node->safe_psql('slow', 'DELETE FROM stop');
+$node->safe_psql('postgres', q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE backend_type = 'leaderboard worker'});
+ok(boards_ready($node, 'slow'), 'all are built at last');
+$node->safe_psql('slow', q{SELECT lb_drop_board('slow' || i) FROM generate_series(1, 4) i});
+$node->append_conf('postgresql.conf', 'leaderboard.build_workers = 1');
+$node->reload;
+
 # So would one behind a command that itself waits for the lock.
 my $inside = open_session($node, 'slow');
 my $waiter = open_session($node, 'postgres');
