@@ -8,7 +8,7 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use LbRanks;
-use LbTest qw(runs_without);
+use LbTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
