@@ -259,8 +259,9 @@ def check_search(browser):
     shows(browser, "return document.getElementById('hit-count').textContent", "No player found",
           "or says that there is none")
     browser.type("#text", sql("SELECT name FROM player_scores WHERE player_id = 4711")[0][0])
-    browser.wait(f"{HITS.replace('return', 'return JSON.stringify(')}).includes('#')")
-    browser.run("document.querySelector('#hits a').click()")
+    # Not of what was typed so far.
+    shows(browser, HITS, hits("name ILIKE (SELECT name FROM player_scores WHERE player_id = 4711) || '%'"), "a whole name is found")
+    browser.run("document.querySelector('#hits a[href$=\"player=4711\"]').click()")
     ok(browser.wait("return location.search === '?player=4711' &&"
                     "document.getElementById('connection').dataset.state === 'live'"), "a hit leads to the player")
     browser.open(ADDRESS + "?player=0")
