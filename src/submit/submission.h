@@ -259,6 +259,15 @@ extern bool lb_is_forwarded(const LbSubmitTarget *t);
 extern void lb_refuse_forwarded(const LbSubmitTarget *t);
 
 /*
+ * Raise 0A000 if Citus distributes one of the tables that lb_create_tables()
+ * or lb_create_leaderboard() has made for a leaderboard, and the other has
+ * lost its board, since undistribute_table() or DROP TABLE has taken it: a
+ * submit would leave that table out.  The names are those of the boards, of
+ * which none need be recorded.  Can raise.
+ */
+extern void lb_require_both_tables(const char *leaderboard, const char *family);
+
+/*
  * Raise 42501 if the leaderboard has boards and the caller may write to none
  * of them.
  */

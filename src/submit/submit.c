@@ -207,6 +207,12 @@ lb_set_match(LbSubmitItem *item, Datum match_id)
 void
 lb_begin_call(LbSubmitCall *call, const char *leaderboard)
 {
+	const LbLeaderboard *found = lb_leaderboard_find(leaderboard,
+													 strlen(leaderboard));
+
+	/* A leaderboard's record goes with the board of its scores. */
+	lb_require_both_tables(leaderboard, found != NULL ? pstrdup(found->family) :
+						   psprintf("%s/", leaderboard));
 	memset(call, 0, sizeof(LbSubmitCall));
 	call->leaderboard = *lb_require_leaderboard(leaderboard);
 	call->op = call->leaderboard.op;
