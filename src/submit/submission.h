@@ -110,6 +110,10 @@ typedef struct LbBoardResult
 	bool		has_rank;
 	int64		rank;
 	bool		written;		/* ... by a statement that returns it */
+
+	/* If it was forwarded with wants_keys; NULL: it is not on the board. */
+	const int64 *former_key;
+	const int64 *key;
 } LbBoardResult;
 
 /* What is being done. */
@@ -123,6 +127,7 @@ typedef struct LbSubmit
 								 * no error, and so do scores out of range;
 								 * NULL: they raise */
 	bool		refused;		/* they have refused some */
+	bool		wants_keys;		/* of the player, if it is forwarded */
 	bool		only_forwarded; /* it was forwarded, and nothing else was
 								 * written on other servers */
 	int			nplayers;
