@@ -2442,7 +2442,10 @@ LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 100;
 COMMENT ON FUNCTION leaderboard_internal.lb_shard_ask(text, text, integer, bigint, bigint, oid, bigint[], bytea) IS
 'counts, keys or entries of the boards of shards, for the server that merges those of all shards';
 
-/* lb_submit() calls it on the server of a shard; at is in microseconds since 2000. */
+/*
+ * lb_submit() calls it on the server of a shard; at is in microseconds since 2000.  With
+ * keys, rows of boards with the player's keys follow, which have nothing else.
+ */
 CREATE FUNCTION leaderboard_internal.lb_shard_submit(
 	member text,
 	shard bigint,
@@ -2452,11 +2455,12 @@ CREATE FUNCTION leaderboard_internal.lb_shard_submit(
 	match_id text,
 	at bigint,
 	boards text[],
-	metadata jsonb)
-RETURNS TABLE (board text, score bigint, rank bigint, previous_rank bigint, applied boolean, repeated boolean)
+	metadata jsonb,
+	keys boolean DEFAULT false)
+RETURNS TABLE (board text, score bigint, rank bigint, previous_rank bigint, applied boolean, repeated boolean, former bytea, key bytea)
 AS 'MODULE_PATHNAME', 'lb_shard_submit'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 ROWS 3;
-COMMENT ON FUNCTION leaderboard_internal.lb_shard_submit(text, bigint, text, bigint, text, text, bigint, text[], jsonb) IS
+COMMENT ON FUNCTION leaderboard_internal.lb_shard_submit(text, bigint, text, bigint, text, text, bigint, text[], jsonb, boolean) IS
 'lb_submit() calls it on the server of a shard';
 
 /*

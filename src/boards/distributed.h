@@ -75,6 +75,12 @@ typedef struct LbDistributed
 						  struct LbRows *rows);
 
 	/*
+	 * The ranks that n keys have, or would have, by the call's method.
+	 */
+	bool		(*ranks_of_keys) (struct LbCall *call, int n,
+								  const int64 *const *keys, int64 *ranks);
+
+	/*
 	 * Before such a query is run although leaderboard.offline is "error":
 	 * raise 55000 if an index is missing or offline.
 	 */
@@ -194,10 +200,10 @@ typedef struct LbDistributed
 
 	/*
 	 * A submit of one item whose players are set: send it to the server that
-	 * has the player's rows.  Sets s->only_forwarded, and returns the number
-	 * of rows.  Between SPI_connect and SPI_finish, as the next ones; they
-	 * raise what that server raises, and 0A000 where the table is not
-	 * distributed by players.
+	 * has the player's rows.  Sets s->only_forwarded and, with wants_keys,
+	 * the keys in s->results, and returns the number of rows.  Between
+	 * SPI_connect and SPI_finish, as the next ones; they raise what that
+	 * server raises, and 0A000 where the table is not distributed by players.
 	 */
 	int			(*forward) (struct LbSubmit *s, struct LbForwarded **rows);
 

@@ -335,7 +335,8 @@ learn_places(const LbAsk *ask, const PlaceRows *rows)
 {
 	LbLayout   *layout;
 
-	if (lb_in_distributed_transaction())
+	/* After a submit the places are those of others, too. */
+	if (ask->written == 0 && lb_in_distributed_transaction())
 		return;
 	layout = lb_layout(ask->defn.source, ask->places);
 	for (int i = 0; layout != NULL && i < rows->n; i++)

@@ -65,6 +65,7 @@ static const LbDistributed routines = {
 	.around = lb_merge_around,
 	.among = lb_among_by_counts,
 	.ranks = lb_ranks_by_counts,
+	.ranks_of_keys = lb_ranks_of_keys_by_counts,
 	.require_indexes = lb_require_shards,
 	.plan = lb_gather_calls,
 	.set_up = lb_set_up_statement,

@@ -234,6 +234,24 @@ lb_scores_by_counts(LbCall *call, int64 n, const int64 *words, int64 *counts,
 	return true;
 }
 
+bool
+lb_ranks_of_keys_by_counts(LbCall *call, int n, const int64 *const *keys,
+						   int64 *ranks)
+{
+	Counts		c;
+
+	if (call->method == LB_DENSE_RANK || !begin(&c, call))
+		return false;
+	for (int i = 0; i < n; i++)
+		add_key(&c, keys[i], rank_words(&c, keys[i]), false);
+	if (!count(&c))
+		return false;
+	for (int i = 0; i < n; i++)
+		ranks[i] = c.before[i] + 1;
+	lb_ask_end(&c.ask);
+	return true;
+}
+
 
 /* ----------------------------------------------------------------
  *		Many members

@@ -24,6 +24,8 @@ extern bool lb_count_before_by_counts(LbCall *call, bool inclusive,
 									  int64 *count);
 extern bool lb_scores_by_counts(LbCall *call, int64 n, const int64 *words,
 								int64 *counts, int64 *others);
+extern bool lb_ranks_of_keys_by_counts(LbCall *call, int n,
+									   const int64 *const *keys, int64 *ranks);
 extern bool lb_ranks_by_counts(LbCall *call, const LbMembers *members,
 							   LbRows *rows);
 extern bool lb_among_by_counts(LbCall *call, const LbMembers *members,

@@ -39,6 +39,7 @@
 #include "citus/forward.h"
 #include "citus/layout.h"
 #include "citus/shard.h"
+#include "citus/words.h"
 #include "sql/spi.h"
 #include "submit/limit.h"
 
@@ -140,6 +141,48 @@ send_call(CallText *t, int64 shard, int nargs, const LbArg *args)
 	return (int) n;
 }
 
+/*
+ * The key in a column of a row, or NULL.  Raises 40001 if it is not of the
+ * columns that the board has here.
+ */
+static const int64 *
+take_key(const LbDefinition *defn, int row, int column)
+{
+	bool		isnull;
+	Datum		value = lb_row_nullable(SPI_tuptable, row, column, &isnull);
+	LbWords		words;
+
+	if (isnull)
+		return NULL;
+	words = lb_datum_words(value);
+	if (words.n < 2 || words.words[0] != lb_keys_hash(defn) ||
+		!lb_is_key(&defn->shape, words.words + 1, words.n - 1))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("board \"%s\" has other columns on the shard's server",
+						defn->name),
+				 errhint("The transaction might succeed if retried.")));
+	return words.words + 1;
+}
+
+/* Take the player's keys on a board from a row. */
+static void
+take_keys(LbSubmit *s, int row)
+{
+	const LbSubmitTarget *t = s->target;
+	const char *board = lb_row_text(SPI_tuptable, row, 1);
+
+	for (int b = 0; b < t->nboards; b++)
+	{
+		const LbDefinition *defn = lb_board_defn(t, &t->boards[b]);
+
+		if (strcmp(t->boards[b].name, board) != 0)
+			continue;
+		s->results[b].former_key = take_key(defn, row, 5);
+		s->results[b].key = take_key(defn, row, 6);
+	}
+}
+
 int
 lb_forward(LbSubmit *s, LbForwarded **rows)
 {
@@ -148,7 +191,7 @@ lb_forward(LbSubmit *s, LbForwarded **rows)
 		.defn = s->target->players_of,
 		.column = lb_score_column(s->target->players_of),
 		.player = s->items->player_text,
-		.call = "SELECT f.board, f.score, f.applied, f.repeated FROM @.lb_shard_submit($1, $2, $3, $4, $5, $6, $7, $8, $9) AS f"
+		.call = "SELECT f.board, f.score, f.applied, f.repeated, f.former, f.key FROM @.lb_shard_submit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) AS f"
 	};
 	const LbSubmitItem *item = s->items;
 	bool		alone = !lb_in_distributed_transaction();
@@ -158,21 +201,31 @@ lb_forward(LbSubmit *s, LbForwarded **rows)
 									  lb_arg_text(call->leaderboard.name), lb_arg_int8(item->amount),
 									  lb_arg_text(lb_op_name(call->op)), lb_arg_text(item->match_id), lb_arg_int8(call->at),
 									  lb_arg_or_null(TEXTARRAYOID, PointerGetDatum(call->boards), call->boards == NULL),
-									  lb_arg_or_null(JSONBOID, call->metadata, call->metadata == (Datum) 0)));
+									  lb_arg_or_null(JSONBOID, call->metadata, call->metadata == (Datum) 0),
+									  lb_arg_bool(s->wants_keys)));
+	int			nrows = 0;
 
 	s->only_forwarded = alone;
 	*rows = palloc0(Max(1, n) * sizeof(LbForwarded));
 	for (int i = 0; i < n; i++)
 	{
-		LbForwarded *row = &(*rows)[i];
+		LbForwarded *row = &(*rows)[nrows];
+		bool		has_keys;
 
+		(void) lb_row_nullable(SPI_tuptable, i, 3, &has_keys);
+		if (has_keys)
+		{
+			take_keys(s, i);
+			continue;
+		}
+		nrows++;
 		row->answer.board = lb_row_text(SPI_tuptable, i, 1);
 		row->answer.has_score = lb_row_int8(SPI_tuptable, i, 2, &row->answer.score);
 		row->applied = lb_row_bool(SPI_tuptable, i, 3);
 		row->repeated = lb_row_bool(SPI_tuptable, i, 4);
 	}
 	SPI_freetuptable(SPI_tuptable);
-	return n;
+	return nrows;
 }
 
 /* An item, and the shard that it goes to. */

@@ -6,8 +6,10 @@
  *
  * They do what lb_submit() and lb_submit_many() do, with the shards in the
  * place of the distributed tables (shard.c), and without ranks, which this
- * server does not know.  The caller needs the same privileges, on the shards;
- * Citus grants on them what is granted on the table.
+ * server does not know.  For these lb_shard_submit() can return, behind its
+ * rows, a row for each board with the keys that the player had and has there.
+ * The caller needs the same privileges, on the shards; Citus grants on them
+ * what is granted on the table.
  *
  * The time comes as a number, since Citus would send a timestamptz as a text
  * in the style of the session.
@@ -26,11 +28,14 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
 
 #include "boards/target.h"
 #include "citus/companion.h"
 #include "citus/shard.h"
+#include "citus/words.h"
+#include "reads/read.h"
 #include "sql/spi.h"
 #include "submit/submit.h"
 
@@ -51,6 +56,7 @@ enum
 	ARG_AT,
 	ARG_BOARDS,
 	ARG_METADATA,
+	ARG_KEYS,
 	ARG_EACH = ARG_BOARDS,
 	ARG_ITEMS
 };
@@ -79,16 +85,90 @@ begin_on_shard(FunctionCallInfo fcinfo, LbSubmitCall *call, LbStandIn *in,
 	return nestlevel;
 }
 
+/* A board of a submit, and the player's key there before it. */
+typedef struct BoardKey
+{
+	const char *name;
+	const char *read_as;
+	LbDefinition *defn;
+	int64	   *former;
+} BoardKey;
+
+/* The player's keys on the boards, in a snapshot of their own. */
+static BoardKey *
+former_keys(const LbSubmitTarget *t, text *player)
+{
+	BoardKey   *keys = palloc(Max(1, t->nboards) * sizeof(BoardKey));
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	for (int b = 0; b < t->nboards; b++)
+	{
+		const LbSubmitBoard *board = &t->boards[b];
+		BoardKey   *key = &keys[b];
+
+		key->name = board->name;
+		key->read_as = board->read_as;
+		key->defn = lb_board_defn(t, board);
+		if (!lb_key_in(key->read_as, player, key->defn, &key->former))
+			key->former = NULL;
+	}
+	PopActiveSnapshot();
+	return keys;
+}
+
+/* A key in a bytea, behind the hash of its columns. */
+static Datum
+key_datum(const LbDefinition *defn, const int64 *key)
+{
+	int64		words[1 + LB_MAX_KEY_WORDS];
+	int			n = lb_key_words(&defn->shape, key);
+
+	words[0] = lb_keys_hash(defn);
+	memcpy(words + 1, key, n * sizeof(int64));
+	return lb_words_datum(words, 1 + n);
+}
+
+/* Return a row for each of n boards, with the former key and that of now. */
+static void
+return_keys(FunctionCallInfo fcinfo, const BoardKey *keys, int n, text *player)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	for (int i = 0; i < n; i++)
+	{
+		const BoardKey *key = &keys[i];
+		int64	   *now;
+		Datum		values[8] = {CStringGetTextDatum(key->name)};
+		bool		nulls[8] = {false, true, true, true, true, true, true, true};
+
+		if (key->former != NULL)
+		{
+			nulls[6] = false;
+			values[6] = key_datum(key->defn, key->former);
+		}
+		if (lb_key_in(key->read_as, player, key->defn, &now) && now != NULL)
+		{
+			nulls[7] = false;
+			values[7] = key_datum(key->defn, now);
+		}
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	PopActiveSnapshot();
+}
+
 Datum
 lb_shard_submit(PG_FUNCTION_ARGS)
 {
 	static const char *const names[] = {"member", "shard", "leaderboard",
-	"amount", "op", NULL, "at", NULL, NULL};
+	"amount", "op", NULL, "at", NULL, NULL, "keys"};
 	const LbPlayerArgument player = {{names[ARG_PLAYER_ID], "lb_submit"}, true};
 	LbSubmitCall call;
 	LbSubmitTarget target;
 	LbStandIn	in;
 	LbSubmitItem item = {.amount = 0};
+	BoardKey   *keys = NULL;
+	int			nkeys = 0;
 	int			nestlevel;
 
 	(void) lb_require_catalog();
@@ -112,7 +192,15 @@ lb_shard_submit(PG_FUNCTION_ARGS)
 	if (!PG_ARGISNULL(ARG_MATCH_ID))
 		lb_set_match(&item, PG_GETARG_DATUM(ARG_MATCH_ID));
 	lb_set_player(&target, &item, PG_GETARG_DATUM(ARG_PLAYER_ID), &player);
+	if (PG_GETARG_BOOL(ARG_KEYS))
+	{
+		/* The lock on the boards can leave out some. */
+		nkeys = target.nboards;
+		keys = former_keys(&target, item.player_text);
+	}
 	lb_submit_one(fcinfo, &target, &item);
+	if (nkeys > 0)
+		return_keys(fcinfo, keys, nkeys, item.player_text);
 	AtEOXact_GUC(true, nestlevel);
 	SPI_finish();
 	return (Datum) 0;

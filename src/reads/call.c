@@ -487,6 +487,19 @@ lb_call_key(LbCall *call, int64 **key)
 	return known;
 }
 
+int64
+lb_call_query_given(LbCall *call, const LbStart *start)
+{
+	LbQueryArgs args = query_args(call);
+	bool		isnull;
+
+	args.step = LB_STEP_GIVEN;
+	args.start = start;
+	count_query(call);
+	return DatumGetInt64(lb_query_value(call->access.target.defn, &args,
+										&isnull));
+}
+
 static void
 query_into(LbCall *call, Tuplestorestate *store, TupleDesc desc)
 {

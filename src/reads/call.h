@@ -206,6 +206,13 @@ extern bool lb_call_value(LbCall *call, LbNumber *numbers, bool *isnull);
 extern bool lb_call_key(LbCall *call, int64 **key);
 
 /*
+ * What the query would return if the member that is the first operand had the
+ * key of start, for a function that has LbQuery.given and returns a bigint.
+ * Raises what the query raises.
+ */
+extern int64 lb_call_query_given(LbCall *call, const LbStart *start);
+
+/*
  * How many rows that tie with the member that is the first operand come before
  * it, by a query.  start has the key of its row.
  */

@@ -294,7 +294,7 @@ take_key(Statement *statement, int n)
 	}
 }
 
-/* Take a key that the caller knows, and on a page the numbers behind it. */
+/* Take a key that the caller knows, and for a page the numbers behind it. */
 static void
 take_start(Statement *statement, const LbDefinition *defn)
 {
@@ -330,7 +330,8 @@ execute_distributed(const LbDefinition *defn, Statement *statement,
 	int32		id = defn->id;
 	int			nrank_by = defn->nrank_by;
 
-	if (statement->args->query->given[0] == NULL)
+	if (statement->step == LB_STEP_GIVEN ||
+		statement->args->query->given[0] == NULL)
 		return execute(defn, statement, dest);
 	statement->step = LB_STEP_KEY;
 	if (!execute(defn, statement, NULL))

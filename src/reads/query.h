@@ -27,8 +27,9 @@ typedef struct LbQueryArgs
 	const bool *nulls;			/* of them, or NULL: none is null */
 	const LbValue *value;		/* of the family's board, or NULL */
 	bool		key;			/* for lb_query_words() */
-	LbQueryStep step;			/* LB_STEP_WHOLE, LB_STEP_TIES, LB_STEP_PAGE */
-	const LbStart *start;		/* with the last two */
+	LbQueryStep step;			/* LB_STEP_WHOLE; LB_STEP_GIVEN, LB_STEP_TIES,
+								 * LB_STEP_PAGE */
+	const LbStart *start;		/* with the last three */
 } LbQueryArgs;
 
 /*

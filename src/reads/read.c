@@ -19,6 +19,7 @@
 #include "boards/resolve.h"
 #include "capture/ddl.h"
 #include "reads/functions.h"
+#include "reads/key.h"
 #include "reads/members.h"
 #include "reads/read.h"
 #include "reads/rows.h"
@@ -98,6 +99,66 @@ lb_rank_now(const char *board, LbForm form, Datum member, bool written,
 		now->rank = DatumGetInt64(lb_call_query(&call, &isnull));
 		now->has_rank = !isnull;
 	}
+}
+
+bool
+lb_key_in(const char *board, text *member, LbDefinition *in, int64 **key)
+{
+	LbCall		call;
+
+	memset(&call, 0, sizeof(call));
+	call.form = LB_AS_TEXT;
+	call.operands[0] = PointerGetDatum(member);
+	lb_call_find_own(&call, board, strlen(board), &lb_rank_function);
+	call.access.target.defn = in;
+	return lb_call_key(&call, key);
+}
+
+/* Whether key a ranks before key b, by the call's method. */
+static bool
+ranks_before(const LbCall *call, const int64 *a, const int64 *b)
+{
+	return call->method == LB_ROW_NUMBER ?
+		lb_key_cmp(&call->access.target.defn->shape, a, b) < 0 : a[0] < b[0];
+}
+
+void
+lb_ranks_of_keys(const char *board, LbForm form, Datum member, bool written,
+				 const int64 *former, const int64 *key, int64 *former_rank,
+				 int64 *rank)
+{
+	LbCall		call;
+	const int64 *keys[2];
+	int64		ranks[2];
+	int			n = 0;
+
+	if (former != NULL)
+		keys[n++] = former;
+	if (key != NULL)
+		keys[n++] = key;
+	if (n == 0)
+		return;
+	memset(&call, 0, sizeof(call));
+	call.form = form;
+	call.operands[0] = member;
+	call.written = written;
+	lb_call_find_own(&call, board, strlen(board), &lb_rank_function);
+	lb_access_begin(&call.access, GetActiveSnapshot(), false, LB_READER_WRITE);
+	if (!lb_require_distributed()->ranks_of_keys(&call, n, keys, ranks))
+	{
+		for (int i = 0; i < n; i++)
+		{
+			LbStart		start = {.n = 0};
+
+			lb_decode_rank_by(call.access.target.defn, keys[i], start.key);
+			ranks[i] = lb_call_query_given(&call, &start);
+		}
+	}
+	if (key != NULL)
+		*rank = ranks[n - 1];
+	if (former != NULL)
+		*former_rank = ranks[0] -
+			(key != NULL && ranks_before(&call, key, former) ? 1 : 0);
 }
 
 /* The rows of the index.  Those of lb_read_ranks_rows() have no member. */

@@ -32,6 +32,27 @@ extern void lb_rank_now(const char *board, LbForm form, Datum member,
 						bool written, LbRankNow *now);
 
 /*
+ * The key of a member's row of a board in the active snapshot, palloc'd, or
+ * NULL if it is not on the board; in is a resolved definition of the same
+ * columns, from whose source a query reads it.  The member is as text.
+ * Returns false if no key tells its rank.  Raises likewise.
+ */
+extern bool lb_key_in(const char *board, text *member, LbDefinition *in,
+					  int64 **key);
+
+/*
+ * The ranks of a member of a distributed table that has just been written:
+ * that of its key, and the one that it would have by its former key, without
+ * the row that it has now.  NULL is no key, and leaves the rank as it is.
+ * Both ranks are as of the same moment of each server, in the active
+ * snapshot.  The method is the board's, but not dense_rank.  Raises likewise.
+ */
+extern void lb_ranks_of_keys(const char *board, LbForm form, Datum member,
+							 bool written, const int64 *former,
+							 const int64 *key, int64 *former_rank,
+							 int64 *rank);
+
+/*
  * A row of lb_top_key() or lb_ranks_key(), palloc'd.  A member that is not on
  * the board has no rank, 0, and no score, NULL.
  */

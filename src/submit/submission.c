@@ -174,6 +174,53 @@ lb_is_forwarded(const LbSubmitTarget *t)
 	return scores || windows;
 }
 
+/*
+ * The name of the table that lb_create_tables() or lb_create_leaderboard()
+ * makes for a leaderboard's scores, or for its windows.
+ */
+static char *
+default_table(const char *leaderboard, bool windows)
+{
+	return psprintf("%s_%s", strcmp(leaderboard, LB_GLOBAL) == 0 ? "player" :
+					leaderboard, windows ? "score_windows" : "scores");
+}
+
+void
+lb_require_both_tables(const char *leaderboard, const char *family)
+{
+	bool		scores = lb_find_defn(leaderboard) != NULL;
+	const LbDefinition *defn;
+	char	   *table;
+	char	   *other;
+	Oid			relid;
+
+	if (scores == (lb_find_defn(family) != NULL))
+		return;
+	defn = lb_find_recorded(scores ? leaderboard : family);
+	if (defn == NULL || !lb_is_distributed(defn))
+		return;
+
+	/* A table of the user's own needs no other one. */
+	table = get_rel_name(defn->source);
+	if (table == NULL || strcmp(table, default_table(leaderboard, !scores)) != 0)
+		return;
+
+	/* If the other one is distributed, only its board was dropped. */
+	other = default_table(leaderboard, scores);
+	relid = get_relname_relid(other, get_rel_namespace(defn->source));
+	if (OidIsValid(relid) && lb_is_distributed_table(relid))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("scores cannot be submitted to leaderboard \"%s\"",
+					leaderboard),
+			 errdetail("Citus distributes table \"%s\", but not table \"%s\", whose board \"%s\" is gone.",
+					   table, other, scores ? family : leaderboard),
+			 strcmp(leaderboard, LB_GLOBAL) == 0 ?
+			 errhint("On the coordinator, distribute that table again, or undistribute the other one, too. Then lb_create_tables() makes the boards that are missing.") :
+			 errhint("Make a leaderboard of another name by lb_create_leaderboard(), and copy the rows of both tables into its own.")));
+}
+
 void
 lb_refuse_forwarded(const LbSubmitTarget *t)
 {

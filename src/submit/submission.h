@@ -110,6 +110,10 @@ typedef struct LbBoardResult
 	bool		has_rank;
 	int64		rank;
 	bool		written;		/* ... by a statement that returns it */
+
+	/* If it was forwarded with wants_keys; NULL: it is not on the board. */
+	const int64 *former_key;
+	const int64 *key;
 } LbBoardResult;
 
 /* What is being done. */
@@ -123,6 +127,7 @@ typedef struct LbSubmit
 								 * no error, and so do scores out of range;
 								 * NULL: they raise */
 	bool		refused;		/* they have refused some */
+	bool		wants_keys;		/* of the player, if it is forwarded */
 	bool		only_forwarded; /* it was forwarded, and nothing else was
 								 * written on other servers */
 	int			nplayers;
@@ -257,6 +262,15 @@ extern uint64 lb_run_recording(const LbSubmit *s, LbRecord record, LbPlan *plan,
  */
 extern bool lb_is_forwarded(const LbSubmitTarget *t);
 extern void lb_refuse_forwarded(const LbSubmitTarget *t);
+
+/*
+ * Raise 0A000 if Citus distributes one of the tables that lb_create_tables()
+ * or lb_create_leaderboard() has made for a leaderboard, and the other has
+ * lost its board, since undistribute_table() or DROP TABLE has taken it: a
+ * submit would leave that table out.  The names are those of the boards, of
+ * which none need be recorded.  Can raise.
+ */
+extern void lb_require_both_tables(const char *leaderboard, const char *family);
 
 /*
  * Raise 42501 if the leaderboard has boards and the caller may write to none

@@ -67,6 +67,7 @@
 #include "utils/tuplestore.h"
 
 #include "boards/distributed.h"
+#include "boards/encode.h"
 #include "boards/resolve.h"
 #include "leaderboards/player.h"
 #include "reads/read.h"
@@ -207,6 +208,12 @@ lb_set_match(LbSubmitItem *item, Datum match_id)
 void
 lb_begin_call(LbSubmitCall *call, const char *leaderboard)
 {
+	const LbLeaderboard *found = lb_leaderboard_find(leaderboard,
+													 strlen(leaderboard));
+
+	/* A leaderboard's record goes with the board of its scores. */
+	lb_require_both_tables(leaderboard, found != NULL ? pstrdup(found->family) :
+						   psprintf("%s/", leaderboard));
 	memset(call, 0, sizeof(LbSubmitCall));
 	call->leaderboard = *lb_require_leaderboard(leaderboard);
 	call->op = call->leaderboard.op;
@@ -275,18 +282,18 @@ lb_begin_submit(FunctionCallInfo fcinfo, LbSubmitCall *call,
  */
 
 /*
- * Return a row.  A function that is forwarded has a last column, whether the
- * match has been submitted before, which other functions do not show.
+ * Return a row.  A function that is forwarded has more columns, which other
+ * functions do not show: whether the match has been submitted before, and two
+ * of rows of its own.
  */
 static void
 return_row(FunctionCallInfo fcinfo, const LbAnswer *answer, bool applied,
 		   bool repeated)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	Datum		values[6];
-	bool		nulls[6];
+	Datum		values[8];
+	bool		nulls[8] = {[6] = true,[7] = true};
 
-	memset(nulls, false, sizeof(nulls));
 	values[0] = CStringGetTextDatum(answer->board);
 	values[1] = Int64GetDatum(answer->score);
 	nulls[1] = !answer->has_score;
@@ -396,8 +403,64 @@ lb_submit_one(FunctionCallInfo fcinfo, LbSubmitTarget *t, LbSubmitItem *item)
 }
 
 /*
+ * Whether the player's keys tell both ranks on all boards once the submit is
+ * written.  A rank by dense_rank is no count of rows; and the words of a key
+ * do not tell -0 from 0, and have no room for long texts.
+ */
+static bool
+keys_tell_ranks(const LbSubmitTarget *t, const LbSubmitItem *item)
+{
+	const LbDefinition *defns[] = {t->scores, t->windows};
+
+	for (int i = 0; i < (int) lengthof(defns); i++)
+	{
+		const LbDefinition *defn = defns[i];
+
+		if (defn == NULL)
+			continue;
+		if (defn->method == LB_DENSE_RANK || defn->counts)
+			return false;
+		for (int c = 0; c < defn->nrank_by; c++)
+		{
+			if (defn->columns[c].type->is_text ||
+				lb_has_negative_zero(&defn->columns[c]))
+				return false;
+		}
+	}
+	return VARSIZE_ANY_EXHDR(item->player_text) <= LB_MAX_TEXT / 2;
+}
+
+/*
+ * Read both ranks on each board of a submit that was forwarded, by the keys
+ * that it has brought: all servers are asked once for each board.
+ */
+static void
+rank_keys(LbSubmit *s)
+{
+	const LbSubmitTarget *t = s->target;
+	bool		number = t->players_of->plain_member;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	for (int b = 0; b < t->nboards; b++)
+	{
+		LbBoardResult *result = &s->results[b];
+
+		result->has_previous = result->former_key != NULL;
+		result->has_rank = result->key != NULL;
+		lb_ranks_of_keys(t->boards[b].read_as,
+						 number ? LB_AS_BIGINT : LB_AS_TEXT,
+						 number ? s->players[0] :
+						 PointerGetDatum(lb_player_text(s, 0)),
+						 s->only_forwarded, result->former_key, result->key,
+						 &result->previous, &result->rank);
+	}
+	PopActiveSnapshot();
+}
+
+/*
  * Forward a submit to the server that has the player's rows, and read the
- * ranks here.  Returns whether its match had been submitted before.
+ * ranks here: both afterwards, or else the former ones before.  Returns
+ * whether its match had been submitted before.
  */
 static bool
 forward_one(FunctionCallInfo fcinfo, const LbSubmitTarget *t,
@@ -409,9 +472,14 @@ forward_one(FunctionCallInfo fcinfo, const LbSubmitTarget *t,
 	int			n;
 
 	lb_set_players(&s);
-	read_ranks(&s, true);
+	s.wants_keys = lb_submit_ranks && keys_tell_ranks(t, item);
+	if (!s.wants_keys)
+		read_ranks(&s, true);
 	n = lb_require_distributed()->forward(&s, &rows);
-	read_ranks(&s, false);
+	if (s.wants_keys)
+		rank_keys(&s);
+	else
+		read_ranks(&s, false);
 	for (int i = 0; i < n; i++)
 	{
 		LbAnswer   *answer = &rows[i].answer;

@@ -32,7 +32,10 @@ extern void lb_submit_init(void);
 /* Setting: lb_submit() returns ranks. */
 extern bool lb_submit_ranks;
 
-/* Begin a call for a leaderboard, with its own operation; raises 42704. */
+/*
+ * Begin a call for a leaderboard, with its own operation.  Raises 42704, and
+ * what lb_require_both_tables() does.
+ */
 extern void lb_begin_call(LbSubmitCall *call, const char *leaderboard);
 
 /*

@@ -101,6 +101,7 @@ static void
 begin_call(FunctionCallInfo fcinfo, Call *call)
 {
 	const char *function = lb_player_function(&call->argument);
+	LbLeaderboard leaderboard;
 	const char *family;
 
 	(void) lb_require_catalog();
@@ -112,6 +113,8 @@ begin_call(FunctionCallInfo fcinfo, Call *call)
 	if (PG_ARGISNULL(1))
 		lb_null_argument("board");
 	call->given = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	leaderboard = *lb_leaderboard_of_window(call->given);
+	lb_require_both_tables(leaderboard.name, leaderboard.family);
 	find_window(call);
 	call->given = pstrdup(call->span.key);
 	family = lb_leaderboard_of_window(call->given)->family;

@@ -250,24 +250,52 @@ $node->safe_psql('postgres', 'DROP TABLE player_scores, player_score_windows');
 is($_->safe_psql('postgres', "SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname ~ '_($beside)\$'"), '0', 'no shards are left') for @workers;
 is($node->safe_psql('postgres', 'SELECT count(*) FROM citus_tables'), '0', 'no tables either');
 
-# Ranks before and after a submit take one statement for each server, after the write, too:
-# beside these the player's row twice, and the submit itself.  So does the next player in
-# another shard, and the ranks are those of the query.  In a block each shard is asked.
+# Both ranks of a submit take one statement for each server, after the write, too: beside
+# these there is only the submit itself.  So does the next player in another shard, and
+# the ranks are those of the query.  In a block each shard is asked.
 $node->safe_psql('postgres', 'SELECT lb_create_tables(distributed => true, shard_count => 16); SELECT lb_create_leaderboard(\'runs\', windows => \'{}\', distributed => true, shard_count => 16)');
 $node->safe_psql('postgres', 'SELECT lb_maintain()');
 is($node->safe_psql('postgres', 'SELECT lb_wait_ready()'), 't', 'with 16 shards: ready');
 $node->safe_psql('postgres', q{SELECT count(*) FROM lb_submit_many((SELECT array_agg(g::bigint) FROM generate_series(1, 60) g), (SELECT array_agg(g::bigint * 10) FROM generate_series(1, 60) g), leaderboard => 'runs')});
-for my $player (3, 4, 5, 9)
-{
-	my $before = $node->safe_psql('postgres', "SET leaderboard.enable_index = off; SELECT lb_rank($player, 'runs')");
-	my (undef, $out, $err) = $node->psql('postgres', qq{SELECT lb_rank(1, 'runs'), lb_rank(2, 'runs');
-		SET citus.log_remote_commands = on; SELECT rank, previous_rank FROM lb_submit($player, 305, leaderboard => 'runs')});
-	my $statements = () = $err =~ /NOTICE:  issuing (?:SELECT|WITH) /g;
 
-	cmp_ok($statements, '<=', 7, "statements of a submit of player $player");
-	my $after = $node->safe_psql('postgres', "SET leaderboard.enable_index = off; SELECT lb_rank($player, 'runs')");
-	is((split(/\n/, $out))[-1], "$after|$before", 'its ranks');
+# A submit on the coordinator, beside what the query says before and after it; returns
+# how many statements were sent.
+sub ranks_as_query
+{
+	my ($player, $rest, $what) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my $query = "SET leaderboard.enable_index = off; SELECT lb_rank($player, 'runs')";
+	my $before = $node->safe_psql('postgres', $query);
+	my (undef, $out, $err) = $node->psql('postgres', qq{SELECT lb_rank(1, 'runs'), lb_rank(2, 'runs');
+		SET citus.log_remote_commands = on; SELECT rank, previous_rank FROM lb_submit($player, $rest, leaderboard => 'runs')});
+	my $statements = () = $err =~ /NOTICE:  issuing (?:SELECT|WITH) /g;
+	my $after = $node->safe_psql('postgres', $query);
+
+	is((split(/\n/, $out))[-1], "$after|$before", "the ranks of a submit of player $player, $what");
+	return $statements;
 }
+cmp_ok(ranks_as_query($_, '305', 'who passes others'), '<=', 3, "the statements of a submit of player $_") for 3, 4, 5, 9;
+
+# A session that only submits learns from the first one where to ask.
+my (undef, undef, $sent) = $node->psql('postgres', q{SELECT lb_submit(3, 1, leaderboard => 'runs'); SET citus.log_remote_commands = on; SELECT lb_submit(4, 1, leaderboard => 'runs')});
+my $statements = () = $sent =~ /NOTICE:  issuing (?:SELECT|WITH) /g;
+cmp_ok($statements, '<=', 3, 'the statements of the second submit of a session');
+ranks_as_query(7, q{5, 'set'}, 'who falls behind others');
+ranks_as_query(7, q{1, 'best'}, 'who stays');
+ranks_as_query(61, '333', 'who is new');
+$node->safe_psql('postgres', 'SELECT lb_hide(8)');
+ranks_as_query(8, '500', 'who is hidden');
+ranks_as_query(8, '500', 'who is hidden still');
+$node->safe_psql('postgres', 'SELECT lb_show(8)');
+
+# The boards of one server's shards are gone: the query counts the keys.
+$workers[0]->safe_psql('postgres', q{SELECT lb_drop_board(board) FROM lb_board WHERE board ~ '^runs_[0-9]'});
+ranks_as_query($_, '250', 'without boards, who passes others') for 10 .. 13;
+ranks_as_query($_, q{7, 'set'}, 'without boards, who falls behind others') for 10 .. 13;
+ranks_as_query($_, q{1, 'best'}, 'without boards, who stays') for 10 .. 13;
+ranks_as_query($_, '222', 'without boards, who is new') for 62 .. 65;
+$node->safe_psql('postgres', 'SELECT lb_maintain()');
+is($node->safe_psql('postgres', 'SELECT lb_wait_ready()'), 't', 'the boards are there again');
 for my $server (@nodes)
 {
 	my $name = $server->name;
@@ -301,5 +329,25 @@ is($node->safe_psql('postgres', 'SELECT * FROM own ORDER BY 1'), "5|8\n6|2\n7|3\
 fails_with($node, 'postgres', q{SELECT lb_submit(5, 1, match_id => 'm')}, '0A000', qr/takes no match_id/, 'its matches');
 is($node->safe_psql('postgres', 'SET leaderboard.event_retention = 0; SELECT lb_maintain(); SELECT count(*) FROM own_event') =~ s/.*\n//sr, '1', 'another table is not trimmed');
 is($node->safe_psql('postgres', 'SELECT * FROM lb_verify_key()'), '', 'an own table: lb_verify_key()');
+
+# Ranks by the score alone, and by distinct scores
+for my $method ('rank', 'dense_rank')
+{
+	$node->safe_psql('postgres', q{SELECT lb_drop_board('global')});
+	$node->safe_psql('postgres', "DELETE FROM own; SELECT lb_create_board('global', 'own', 'id', 'points ASC', method => '$method')");
+	is($node->safe_psql('postgres', 'SELECT lb_wait_ready()'), 't', "$method: ready");
+	$node->safe_psql('postgres', q{SELECT lb_submit_many((SELECT array_agg(g::bigint) FROM generate_series(1, 20) g), (SELECT array_agg(g::bigint / 3) FROM generate_series(1, 20) g))});
+	srand(4711);
+	for my $n (1 .. 20)
+	{
+		my ($player, $score) = (int(rand(22)) + 1, int(rand(8)));
+		my $query = "SET leaderboard.enable_index = off; SELECT lb_rank($player)";
+		my $before = $node->safe_psql('postgres', $query);
+		my $ranks = $nodes[ $n % 3 ]->safe_psql('postgres', "SELECT rank, previous_rank FROM lb_submit($player, $score, 'set')");
+
+		is($ranks, $node->safe_psql('postgres', $query) . "|$before", "$method of player $player with $score");
+	}
+	is($node->safe_psql('postgres', 'SELECT * FROM lb_verify_key()'), '', "$method: lb_verify_key()");
+}
 citus_stop(@nodes);
 done_testing();

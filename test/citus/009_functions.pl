@@ -155,6 +155,30 @@ is($_->safe_psql('postgres', q{SELECT lb_drop_entry('daily')}), '', 'lb_drop_ent
 
 # Of a leaderboard's two tables, Citus distributes both or none: where boards are made,
 # where undistribute_table() has left one, and for a table of one's own.
+# Meanwhile no node takes a submit, which would leave out the other table.
+my $rows_now = join(' UNION ALL ', map { "SELECT '$_' || t::text FROM $_ t" } 'player_scores', 'player_score_windows', 'kills_scores', 'kills_score_windows');
+my @submits = (
+	'lb_submit(1, 1)', q{lb_submit_key('1', 1)}, q{lb_submit(1, 1, boards => '{global}')}, q{lb_submit(1, 1, boards => '{daily}')},
+	q{lb_submit_many('{1, 2}', '{1, 1}')}, q{lb_submit_many_key('{1, 2}', '{1, 1}')}, q{lb_submit_each('{1, 2}', '{1, 1}')},
+	q{lb_submit_each_key('{1, 2}', '{1, 1}')}, q{lb_submit_json('{"player_id": 1, "amount": 1}')}, q{lb_submit_match(1, '{"kills": 1, "global": 1}')},
+	q{lb_submit_match_key('1', '{"kills": 1, "global": 1}')}, q{lb_join(1, 'cup:1')}, q{lb_join_key('1', 'cup:1')}, q{lb_leave(1, 'cup:1')}, q{lb_leave_key('1', 'cup:1')});
+
+# $table is not distributed any more, of the two of a leaderboard.
+sub takes_no_submits
+{
+	my ($table, $other, $leaderboard, $gone, @calls) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my $rows = $node->safe_psql('postgres', "SELECT string_agg(r, chr(10) ORDER BY r) FROM ($rows_now) AS s (r)");
+
+	for my $server (@nodes)
+	{
+		fails_with($server, 'postgres', "SELECT $_", '0A000',
+			qr/scores cannot be submitted to leaderboard "$leaderboard"\nDETAIL:  Citus distributes table "$other", but not table "$table", whose board "\Q$gone\E" is gone\.\nHINT:/,
+			"without $table: $_ on " . $server->name) for @calls;
+	}
+	return is($node->safe_psql('postgres', "SELECT string_agg(r, chr(10) ORDER BY r) FROM ($rows_now) AS s (r)"), $rows, "without $table: nothing is written");
+}
+
 my $mixed = qr/boards "[^"]+" and "[^"]+" cannot make a leaderboard\nDETAIL:  Citus distributes table "\w+", but not table "\w+"\.\nHINT:/;
 for ([ 'player_scores', 'player_score_windows' ], [ 'player_score_windows', 'player_scores' ])
 {
@@ -163,12 +187,18 @@ for ([ 'player_scores', 'player_score_windows' ], [ 'player_score_windows', 'pla
 	fails_with($node, 'postgres', 'SELECT lb_create_tables()', '0A000', $mixed, "after undistribute_table('$table')");
 	fails_with($node, 'postgres', $table eq 'player_scores' ? q{SELECT lb_create_board('global', 'player_scores')} : q{SELECT lb_create_board('*', 'player_score_windows', board_column => 'window_key')},
 		'0A000', $mixed, "a board of $table");
-	fails_with($node, 'postgres', 'SELECT lb_submit(1, 1)', '42704', qr/does not exist/, 'no submit') if $table eq 'player_scores';
+	takes_no_submits($table, $other, 'global', $table eq 'player_scores' ? 'global' : '*', @submits);
 	is($node->safe_psql('postgres', "SELECT count(*) FROM lb_board WHERE source = '$table'::regclass"), '0', 'no board of it');
 	$node->safe_psql('postgres', "SET client_min_messages = warning; SELECT create_distributed_table('$table', 'player_id', colocate_with => '$other'); SELECT lb_create_tables()");
 	mended("$table is distributed again");
 	is($_->safe_psql('postgres', q{SELECT applied FROM lb_submit(1, 1) WHERE board = 'global'}), 't', 'submits to ' . $_->name) for @nodes;
 }
+
+# A board that was dropped, with its table distributed as before, is missed by no submit.
+$node->safe_psql('postgres', q{SELECT lb_drop_board('*')});
+is($_->safe_psql('postgres', q{SELECT board, applied FROM lb_submit(1, 1)}), 'global|t', 'submits without windows to ' . $_->name) for @nodes;
+$node->safe_psql('postgres', 'SELECT lb_create_tables()');
+mended('the board of windows again');
 $node->safe_psql('postgres', q{CREATE TABLE mine (player_id bigint PRIMARY KEY, score bigint NOT NULL DEFAULT 0); SELECT lb_drop_board('global')});
 fails_with($node, 'postgres', q{SELECT lb_create_board('global', 'mine')}, '0A000', $mixed, 'a local table of scores');
 $node->safe_psql('postgres', q{SELECT lb_create_board('mine', 'mine'), lb_create_tables()});
@@ -179,5 +209,18 @@ $node->safe_psql('postgres', "SET client_min_messages = warning; SELECT undistri
 $node->safe_psql('postgres', 'SELECT lb_create_tables(); SELECT lb_wait_ready()');
 is($node->safe_psql('postgres', q{SELECT applied FROM lb_submit(1, 1) WHERE board = 'global'}), 't', 'submits to tables that are local again');
 mended('local again');
+
+# The same of other leaderboards, whose record goes with the table of scores.
+$node->safe_psql('postgres', q{SELECT lb_create_leaderboard('laps', distributed => true, shard_count => 4)});
+mended('another leaderboard');
+for ([ 'kills', 'kills_score_windows', 'kills_scores', 'kills/' ], [ 'laps', 'laps_scores', 'laps_score_windows', 'laps' ])
+{
+	my ($leaderboard, $table, $other, $board) = @$_;
+
+	$node->safe_psql('postgres', "SET client_min_messages = warning; SELECT undistribute_table('$table')");
+	takes_no_submits($table, $other, $leaderboard, $board, "lb_submit(1, 1, leaderboard => '$leaderboard')", "lb_submit_many('{1, 2}', '{1, 1}', leaderboard => '$leaderboard')",
+		qq{lb_submit_match(1, '{"$leaderboard": 1}')});
+}
+mended('without them');
 citus_stop(@nodes);
 done_testing();
