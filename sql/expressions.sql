@@ -476,6 +476,30 @@ RESET leaderboard.enable_index;
 RESET plan_cache_mode;
 DEALLOCATE ALL;
 
+-- So the plan below a scan would have ties in another order than the scan, which could not
+-- leave the rest to it after some rows.
+CREATE TABLE ez.ties (id integer PRIMARY KEY, score integer NOT NULL, x integer NOT NULL, pad text);
+INSERT INTO ez.ties SELECT i, 7, i * 7919 % 10007, repeat('p', 100) FROM generate_series(1, 5000) AS i;
+SELECT lb_create_board('ties', 'ez.ties', 'id', 'score DESC, (abs(x)) ASC');
+SELECT lb_wait_ready();
+ANALYZE ez.ties;
+DO $$
+DECLARE
+	cur CURSOR FOR SELECT id FROM ez.ties WHERE pad LIKE 'p%' ORDER BY score DESC;
+	seen integer[] := '{}';
+	got integer;
+BEGIN
+	OPEN cur;
+	LOOP
+		FETCH cur INTO got;
+		EXIT WHEN NOT FOUND;
+		seen := seen || got;
+	END LOOP;
+	RAISE NOTICE '% rows, % different', cardinality(seen), (SELECT count(DISTINCT i) FROM unnest(seen) AS i);
+END $$;
+SELECT lbt.result('SELECT id FROM ez.ties WHERE pad LIKE ''p%'' ORDER BY score DESC, abs(x), id LIMIT 3 OFFSET 4000');
+DROP TABLE ez.ties;
+
 -- Nor one that a generated column calls.
 SET ROLE ex_owner;
 CREATE TABLE ez.w (id integer PRIMARY KEY, score integer NOT NULL, shown boolean GENERATED ALWAYS AS (score > ez.trap(2)) STORED);

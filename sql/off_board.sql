@@ -198,9 +198,27 @@ SELECT lb_count('clans:A');
 SELECT lb_count('clans:B');
 EXECUTE realm('A');
 RESET leaderboard.offline;
+-- A plan that was made beside the row has the board when it has gone.
+DEALLOCATE realm;
+PREPARE realm(text) AS SELECT count(*) + 1 FROM clan WHERE realm = 'A' AND points > length($1);
+SELECT lbt.answered_by('EXECUTE realm(''1234567'')');
+BEGIN;
+DELETE FROM clan WHERE realm = 'A' AND length(name) > 512;
+COMMIT;
+SELECT lbt.answered_by('EXECUTE realm(''1234567'')');
 -- A board of which no row has a key.
 INSERT INTO clan VALUES ('D', repeat('x', 600), 1), ('D', repeat('y', 600), 2);
 SELECT lb_count('clans:D'), lb_rank_key(repeat('x', 600), 'clans:D');
+SET leaderboard.unknown_board = error;
+CREATE TABLE league (realm text, name text, points int, PRIMARY KEY (realm, name));
+SELECT lb_create_board('*', 'league', 'name', 'points DESC', board_column => 'realm');
+SELECT lb_wait_ready();
+INSERT INTO league VALUES ('z:1', repeat('x', 600), 1);
+SELECT lb_count('z:1');
+SELECT lb_create_board('z', 'clan', 'name', 'points DESC', board_column => 'realm');
+SELECT * FROM lb_verify('*');
+DROP TABLE league;
+RESET leaderboard.unknown_board;
 SELECT * FROM clans;
 SELECT * FROM lb_verify();
 DELETE FROM clan WHERE length(name) > 512;

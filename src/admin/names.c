@@ -35,6 +35,7 @@
 #include "leaderboards/leaderboard.h"
 #include "leaderboards/window.h"
 #include "ledger/backlog.h"
+#include "ledger/off_board.h"
 #include "sql/spi.h"
 
 /* A search for a board of a family whose value begins with a prefix. */
@@ -57,7 +58,8 @@ find_prefix(uint32 hash, LbRef ref, void *arg)
 		memcmp(value.data, scan->prefix, scan->len) != 0)
 		return true;
 	lb_apply_backlog(scan->shared, board);
-	scan->found = board->index.members > 0;
+	scan->found = board->index.members > 0 ||
+		lb_rows_without_key(board->off_board) > 0;
 	return !scan->found;
 }
 

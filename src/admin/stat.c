@@ -199,7 +199,7 @@ put_row(Listing *list, const char *name, const BoardRow *row, RowKind kind)
 	values[i++] = CStringGetTextDatum(state_name(def));
 	if (def->state != LB_READY)
 		reason = def->reason;
-	else if (lb_rows_without_key(row->off_board) != 0)
+	else if (lb_rows_without_key(row->off_board) > 0)
 		reason = lb_no_key_reason;
 	nulls[i] = reason[0] == '\0';
 	values[i] = nulls[i] ? (Datum) 0 : CStringGetTextDatum(reason);

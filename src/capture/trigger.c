@@ -22,6 +22,7 @@
 #include "utils/builtins.h"
 #include "utils/combocid.h"
 #include "utils/datum.h"
+#include "utils/inval.h"
 #include "utils/rel.h"
 
 #include "boards/board_value.h"
@@ -303,6 +304,9 @@ capture_row(LbDefinition *defn, TriggerData *trigger)
 					   lb_key_cmp(shape, old.key, new.key) == 0))
 		return;
 
+	/* Plans that were made beside such a row have done without the board. */
+	if (unlikely(old.state == LB_NO_KEY && new.state != LB_NO_KEY))
+		CacheInvalidateRelcacheByRelid(defn->source);
 	if (old.state != LB_NOT_RANKED)
 		old.cid = HeapTupleHeaderGetCmax(trigger->tg_trigtuple->t_data);
 	if (new.state != LB_NOT_RANKED)

@@ -486,7 +486,7 @@ lb_xact_add_off_board(LbDefinition *defn, const LbValue *value, int64 rows,
 		next->rows = 0;
 	}
 	board->off_board[board->noff_board - 1].rows += rows;
-	board->no_key |= lb_changes_no_key(rows);
+	board->no_key |= lb_rows_without_key(rows) != 0;
 }
 
 void

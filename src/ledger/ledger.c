@@ -407,7 +407,7 @@ append(Publish *p, LbLiveBoard *board, LbRef ref)
 	pub->xid = p->xid;
 	pub->board = ref;
 	pub->off_board = changes->off_board;
-	board->no_key |= lb_changes_no_key(pub->off_board);
+	board->no_key |= lb_rows_without_key(pub->off_board) != 0;
 	if (p->large)
 	{
 		pub->nentries = changes->entries.n;

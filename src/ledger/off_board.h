@@ -20,24 +20,21 @@
  */
 #define LB_NO_KEY_ROW (INT64CONST(1) << 36)
 
-/* The two numbers in the sum of all rows of a board, or of several. */
-static inline int64
-lb_rows_off_board(int64 sum)
-{
-	return sum & (LB_NO_KEY_ROW - 1);
-}
-
+/*
+ * The two numbers in the sum of all rows of a board, or of several; or in a
+ * change of it.  Each can be below 0: what removes a row may settle before
+ * what has inserted it.
+ */
 static inline int64
 lb_rows_without_key(int64 sum)
 {
-	return sum >> 36;
+	return (sum + LB_NO_KEY_ROW / 2) >> 36;
 }
 
-/* Whether a change of the sum changes the number of rows without a key. */
-static inline bool
-lb_changes_no_key(int64 rows)
+static inline int64
+lb_rows_off_board(int64 sum)
 {
-	return rows >= LB_NO_KEY_ROW / 2 || rows < -LB_NO_KEY_ROW / 2;
+	return sum - lb_rows_without_key(sum) * LB_NO_KEY_ROW;
 }
 
 /* Why the queries of a board with such a row are run. */

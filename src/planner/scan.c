@@ -554,28 +554,30 @@ find_child(const Match *match)
 }
 
 /*
- * The keys that the child sorts by: the first n, which the pathkeys are of,
- * and others that only break ties, as the index does.  An expression among
- * those is none of the query: it could raise an error, or call what the query
- * does not.
+ * Whether the child can sort by all keys of the board, so that it can go on
+ * behind rows which the node has returned.  The first n are those of the
+ * pathkeys, and the others break ties.  An expression among these is none of
+ * the query: it could raise an error, or call what the query does not.
  */
-static List *
-child_keys(const Match *match, int n)
+static bool
+child_can_sort(const Match *match, int n)
 {
-	while (n < list_length(match->keys) &&
-		   match->defn->columns[n].expression == NULL)
-		n++;
-	return list_truncate(list_copy(match->keys), n);
+	for (; n < list_length(match->keys); n++)
+	{
+		if (match->defn->columns[n].expression != NULL)
+			return false;
+	}
+	return true;
 }
 
 static void
-add_path_for(const Match *match, bool reverse, List *pathkeys, int nkeys)
+add_path_for(const Match *match, bool reverse, List *pathkeys)
 {
 	RelOptInfo *rel = match->source->rel;
 	CustomPath *path = makeNode(CustomPath);
 	List	   *exprs = lb_answer_exprs(&match->quals);
 	List	   *private = lb_answer_private(match->defn, &match->quals);
-	List	   *keys = child_keys(match, nkeys);
+	List	   *keys = list_copy(match->keys);
 	List	   *operators = NIL;
 	Path	   *child = find_child(match);
 
@@ -642,12 +644,14 @@ lb_add_scan_paths(PlannerInfo *root, RelOptInfo *rel)
 			int			nkeys;
 			List	   *pathkeys = find_pathkeys(&match, reverse, &nkeys);
 
+			if (pathkeys != NIL && !child_can_sort(&match, nkeys))
+				pathkeys = NIL;
 			any = any || pathkeys != NIL;
 
 			/* A page in this order has a better path, too. */
 			if (pathkeys != NIL &&
 				!(match.page && pathkeys_contained_in(root->sort_pathkeys, pathkeys)))
-				add_path_for(&match, reverse, pathkeys, nkeys);
+				add_path_for(&match, reverse, pathkeys);
 		}
 		if (!any && root->sort_pathkeys != NIL)
 			(void) lb_miss(&source, match.defn, LB_MISS_ORDER);

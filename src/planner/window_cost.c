@@ -99,11 +99,15 @@ find_reach(PlannerInfo *root, const WindowClause *window, double rows)
 	return reach;
 }
 
-/* The value of an offset, if it is an integer that is known. */
+/*
+ * The value of an offset, if it is an integer that is known.  A stable
+ * function is not called for it: where the window has no row, nothing calls
+ * it.
+ */
 static bool
-is_known(PlannerInfo *root, Node *offset, double *value)
+is_known(Node *offset, double *value)
 {
-	Const	   *known = (Const *) estimate_expression_value(root, offset);
+	Const	   *known = (Const *) offset;
 
 	if (!IsA(known, Const) || !lb_is_integer(known->consttype))
 		return false;
@@ -117,27 +121,27 @@ is_known(PlannerInfo *root, Node *offset, double *value)
  * have no more different values than the offset says, if it is an integer.
  */
 static double
-frame_offset(PlannerInfo *root, const Reach *reach, Node *offset)
+frame_offset(const Reach *reach, Node *offset)
 {
 	double		value;
 
-	if (!is_known(root, offset, &value))
+	if (!is_known(offset, &value))
 		return reach->partition;
 	return value * ((reach->window->frameOptions & FRAMEOPTION_ROWS) ? 1 :
 					reach->peers);
 }
 
 static double
-frame_start(PlannerInfo *root, const Reach *reach)
+frame_start(const Reach *reach)
 {
 	const WindowClause *window = reach->window;
 
 	return (window->frameOptions & FRAMEOPTION_START_OFFSET_FOLLOWING) ?
-		frame_offset(root, reach, window->startOffset) : 0;
+		frame_offset(reach, window->startOffset) : 0;
 }
 
 static double
-frame_end(PlannerInfo *root, const Reach *reach)
+frame_end(const Reach *reach)
 {
 	const WindowClause *window = reach->window;
 	int			options = window->frameOptions;
@@ -146,26 +150,26 @@ frame_end(PlannerInfo *root, const Reach *reach)
 		return reach->partition;
 	return ((options & FRAMEOPTION_ROWS) ? 1 : reach->peers) +
 		((options & FRAMEOPTION_END_OFFSET_FOLLOWING) ?
-		 frame_offset(root, reach, window->endOffset) : 0);
+		 frame_offset(reach, window->endOffset) : 0);
 }
 
 /* The rows that a function needs that looks ahead by an argument. */
 static double
-argument(PlannerInfo *root, const Reach *reach, const WindowFunc *func,
+argument(const Reach *reach, const WindowFunc *func,
 		 double sign)
 {
 	double		value = 1;
 
 	/* It is nearly always backward that lag() looks. */
 	if (list_length(func->args) > 1 &&
-		!is_known(root, lsecond(func->args), &value))
+		!is_known(lsecond(func->args), &value))
 		return sign > 0 ? reach->partition : 0;
 	return Max(sign * value, 0);
 }
 
 /* The rows that a function needs. */
 static double
-function_needs(PlannerInfo *root, const Reach *reach, const WindowFunc *func)
+function_needs(const Reach *reach, const WindowFunc *func)
 {
 	switch (func->winfnoid)
 	{
@@ -176,19 +180,19 @@ function_needs(PlannerInfo *root, const Reach *reach, const WindowFunc *func)
 		case F_LAG_ANYELEMENT:
 		case F_LAG_ANYELEMENT_INT4:
 		case F_LAG_ANYCOMPATIBLE_INT4_ANYCOMPATIBLE:
-			return argument(root, reach, func, -1);
+			return argument(reach, func, -1);
 		case F_LEAD_ANYELEMENT:
 		case F_LEAD_ANYELEMENT_INT4:
 		case F_LEAD_ANYCOMPATIBLE_INT4_ANYCOMPATIBLE:
-			return argument(root, reach, func, 1);
+			return argument(reach, func, 1);
 		case F_FIRST_VALUE:
 		case F_NTH_VALUE:
-			return frame_start(root, reach) + argument(root, reach, func, 1);
+			return frame_start(reach) + argument(reach, func, 1);
 		case F_LAST_VALUE:
-			return frame_end(root, reach);
+			return frame_end(reach);
 		default:
 			/* percent_rank() and others need all, or may. */
-			return func->winagg ? frame_end(root, reach) : reach->partition;
+			return func->winagg ? frame_end(reach) : reach->partition;
 	}
 }
 
@@ -197,7 +201,7 @@ function_needs(PlannerInfo *root, const Reach *reach, const WindowFunc *func)
  * begin_partition().
  */
 static double
-frame_needs(PlannerInfo *root, const Reach *reach)
+frame_needs(const Reach *reach)
 {
 	const WindowClause *window = reach->window;
 	int			options = window->frameOptions;
@@ -208,9 +212,9 @@ frame_needs(PlannerInfo *root, const Reach *reach)
 	if (options & (FRAMEOPTION_EXCLUDE_GROUP | FRAMEOPTION_EXCLUDE_TIES))
 		rows = reach->peers;
 	if (!(options & FRAMEOPTION_ROWS))
-		rows = Max(rows, frame_start(root, reach));
+		rows = Max(rows, frame_start(reach));
 	if (!(options & (FRAMEOPTION_ROWS | FRAMEOPTION_END_UNBOUNDED_FOLLOWING)))
-		rows = Max(rows, frame_end(root, reach));
+		rows = Max(rows, frame_end(reach));
 	return rows;
 }
 
@@ -234,8 +238,8 @@ needed_share(PlannerInfo *root, const WindowClause *window, List *funcs,
 		const WindowFunc *func = lfirst_node(WindowFunc, lc);
 
 		if (func->winref == window->winref)
-			needs = Max(needs, Max(frame_needs(root, &reach),
-								   function_needs(root, &reach, func)));
+			needs = Max(needs, Max(frame_needs(&reach),
+								   function_needs(&reach, func)));
 	}
 	if (needs * 2 * (MAXALIGN(width) + MAXALIGN(SizeofHeapTupleHeader)) >
 		work_mem * 1024.0)

@@ -90,7 +90,7 @@ lb_access_no_key(const LbAccess *a)
 
 	if (offline_is_error(a))
 		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("the index of board \"%s\" does not have all its rows",
 						name),
 				 errdetail("Reason: %s.", lb_no_key_reason),

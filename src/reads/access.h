@@ -120,8 +120,8 @@ extern bool lb_offline_by_board(const LbDefinition *defn);
 extern bool lb_access_needs_indexes(const LbAccess *a);
 
 /*
- * A ranked row of the board has no key.  Raises 55000 where a read of a board
- * that is offline does.  The caller holds no lock.
+ * A ranked row of the board has no key.  Raises 54000 where a read of a board
+ * that is offline raises 55000.  The caller holds no lock.
  */
 extern void lb_access_no_key(const LbAccess *a);
 

@@ -77,8 +77,8 @@ has_entries(dlist_head *list)
 static bool
 may_have_members(LbLiveBoard *board)
 {
-	return board->index.members > 0 || has_entries(&board->pending) ||
-		has_entries(&board->history);
+	return board->index.members > 0 || board->no_key ||
+		has_entries(&board->pending) || has_entries(&board->history);
 }
 
 static bool

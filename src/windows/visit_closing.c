@@ -128,9 +128,10 @@ keys_of_rows(const LbDefinition *defn, bool unranked, BlockNumber begin,
 }
 
 /*
- * The keys that have a board.  If there is no index, *all is set: the keys of
- * all rows of the table are needed instead.  Returns false while the index is
- * being built.
+ * The keys that have a board with ranked rows.  Its index may lack some or all
+ * of them: then it has a reason.  If there is no index, *all is set: the keys
+ * of all rows of the table are needed instead.  Returns false while the index
+ * is being built.
  */
 static bool
 keys_of_boards(const LbDefinition *defn, List **result, bool *all)
@@ -146,7 +147,7 @@ keys_of_boards(const LbDefinition *defn, List **result, bool *all)
 		return lb_distributed->window_keys(defn, result, all);
 	n = lb_own_exec(&plan,
 					"SELECT s.board, s.state FROM @.lb_stat_board s WHERE s.source OPERATOR(pg_catalog.=) $1 "
-					"AND (s.members OPERATOR(pg_catalog.>) 0 OR s.board OPERATOR(pg_catalog.=) $2)",
+					"AND (s.members OPERATOR(pg_catalog.>) 0 OR s.reason IS NOT NULL OR s.board OPERATOR(pg_catalog.=) $2)",
 					LB_ARGS(lb_arg_oid(defn->source), lb_arg_text(defn->name)));
 	for (uint64 i = 0; i < n; i++)
 	{

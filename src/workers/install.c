@@ -207,7 +207,7 @@ static void
 set_off_board(LbLiveBoard *board, int64 sum)
 {
 	board->off_board = sum;
-	board->no_key |= lb_changes_no_key(sum);
+	board->no_key |= lb_rows_without_key(sum) != 0;
 }
 
 static LbResult
@@ -658,7 +658,7 @@ move_board(uint32 hash, LbRef ref, void *arg)
 		pub->board = newref;
 		if (pub->settling)
 			board->nsettling++;
-		board->no_key |= lb_changes_no_key(pub->off_board);
+		board->no_key |= lb_rows_without_key(pub->off_board) != 0;
 		dlist_push_tail(&board->pending, &pub->node);
 	}
 
@@ -673,7 +673,7 @@ move_board(uint32 hash, LbRef ref, void *arg)
 
 		/* The new index has it, from the scan or from the queue. */
 		pub->version = board->applied;
-		board->no_key |= lb_changes_no_key(pub->off_board);
+		board->no_key |= lb_rows_without_key(pub->off_board) != 0;
 		dlist_push_tail(&board->history, &pub->node);
 	}
 	lb_raise_floor(floor, old->floor.next_xid, old->floor.xid);

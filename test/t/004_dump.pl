@@ -188,6 +188,7 @@ like($counts, qr/^guild\|.*\|counts\|query$/m, 'what its reads do while it is of
 $node->command_ok([ 'pg_dump', '-Fd', '-j2', '-f', "$dump.c", '-d', $node->connstr('counted') ], 'pg_dump of counts boards');
 $node->safe_psql('postgres', 'CREATE DATABASE recounted');
 $node->command_ok([ 'pg_restore', '-j2', '--exit-on-error', '-d', $node->connstr('recounted'), "$dump.c" ], 'pg_restore');
+wait_ready($node, 'recounted');
 is($node->safe_psql('recounted', $counted), $counts, 'counts boards as they were');
 for my $db ('counted', 'recounted')
 {
