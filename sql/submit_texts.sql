@@ -76,6 +76,10 @@ SELECT * FROM lb_archive_top('weekly:202615', 1);
 SELECT lb_close_season('global', 'texts', 2);
 SELECT place, member, score FROM lb_archive WHERE season = 'texts' ORDER BY place, member;
 SELECT lb_close_season('global', 'texts again', reset_to => NULL);
+-- A window whose only player no key can have is closed all the same.
+INSERT INTO player_score_windows VALUES (repeat('x', 513), 'daily:20260103', 5);
+SELECT more FROM lb_maintain();
+SELECT board, members FROM lb_closed WHERE board = 'daily:20260103';
 SELECT * FROM lb_verify_key();
 SELECT lb_drop_board('global'), lb_drop_board('*');
 DROP TABLE player_scores, player_score_windows;

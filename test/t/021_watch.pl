@@ -216,6 +216,23 @@ ok($node->poll_query_until('postgres', q{SELECT problem IS NULL AND last_scores 
 	'until it works');
 $node->safe_psql('postgres', q{SELECT lb_unwatch('g:' || repeat('x', 1025)); DROP TABLE g});
 
+# A board that lacks a row in its index, for its text, says so.  The worker runs no query of
+# it, and tells of the family's others.
+$node->safe_psql('postgres', q{
+	CREATE TABLE h (realm text, name text, score int, PRIMARY KEY (realm, name));
+	INSERT INTO h VALUES ('A', 'a', 1), ('B', 'b', 1);
+	SELECT lb_create_board('h', 'h', 'name', board_column => 'realm')});
+wait_ready($node, 'postgres');
+$node->safe_psql('postgres', q{SELECT lb_watch('h:A', 1), lb_watch('h:B', 1); INSERT INTO h VALUES ('A', repeat('x', 600), 9)});
+ok($node->poll_query_until('postgres', q{SELECT problem LIKE 'the index of board "h:A" does not have all%' FROM lb_watched WHERE board = 'h:A'}),
+	'a board that lacks a row');
+@got = heard('postgres', q{UPDATE h SET score = 5 WHERE realm = 'B'}, q{SELECT seen('h:B', NULL, '{5}')});
+is(scalar @got, 1, 'another one is notified of');
+$node->safe_psql('postgres', q{UPDATE h SET name = 'x' WHERE score = 9});
+ok($node->poll_query_until('postgres', q{SELECT problem IS NULL AND last_scores = '{9}' FROM lb_watched WHERE board = 'h:A'}),
+	'and the first one when it has the row');
+$node->safe_psql('postgres', q{SELECT lb_unwatch('h:A'), lb_unwatch('h:B'); DROP TABLE h});
+
 # Over a restart, and a crash.
 for my $how ('fast', 'immediate')
 {
