@@ -24,6 +24,7 @@
 #include "utils/datum.h"
 #include "utils/inval.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 #include "boards/board_value.h"
 #include "boards/captured.h"
@@ -44,7 +45,6 @@
 
 PG_FUNCTION_INFO_V1(lb_capture);
 PG_FUNCTION_INFO_V1(lb_set_updated_at);
-
 
 /*
  * Put the words of a column's value behind the n words of a key where there
@@ -304,8 +304,12 @@ capture_row(LbDefinition *defn, TriggerData *trigger)
 					   lb_key_cmp(shape, old.key, new.key) == 0))
 		return;
 
-	/* Plans that were made beside such a row have done without the board. */
-	if (unlikely(old.state == LB_NO_KEY && new.state != LB_NO_KEY))
+	/*
+	 * Plans that were made beside such a row have done without the board.  A
+	 * source whose partition this was until now may be gone.
+	 */
+	if (unlikely(old.state == LB_NO_KEY && new.state != LB_NO_KEY) &&
+		SearchSysCacheExists1(RELOID, ObjectIdGetDatum(defn->source)))
 		CacheInvalidateRelcacheByRelid(defn->source);
 	if (old.state != LB_NOT_RANKED)
 		old.cid = HeapTupleHeaderGetCmax(trigger->tg_trigtuple->t_data);
