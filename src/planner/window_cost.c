@@ -155,8 +155,7 @@ frame_end(const Reach *reach)
 
 /* The rows that a function needs that looks ahead by an argument. */
 static double
-argument(const Reach *reach, const WindowFunc *func,
-		 double sign)
+argument(const Reach *reach, const WindowFunc *func, double sign)
 {
 	double		value = 1;
 

@@ -83,16 +83,15 @@ offline_is_error(const LbAccess *a)
 void
 lb_access_no_key(const LbAccess *a)
 {
-	const LbTarget *target = &a->target;
-	const char *name = target->defn->family ?
-		lb_family_board_name(target->defn, &target->value) :
-		target->defn->name;
+	const LbDefinition *defn = a->target.defn;
 
 	if (offline_is_error(a))
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("the index of board \"%s\" does not have all its rows",
-						name),
+						defn->family ?
+						lb_family_board_name(defn, &a->target.value) :
+						defn->name),
 				 errdetail("Reason: %s.", lb_no_key_reason),
 				 errhint("Shorten the text or delete the row, or set \"leaderboard.enable_index\" to off to run the query.")));
 }

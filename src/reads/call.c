@@ -462,16 +462,23 @@ lb_call_query(LbCall *call, bool *isnull)
 	return value;
 }
 
-int64
-lb_call_count_ties(LbCall *call, const LbStart *start)
+/* The bigint of a step of the query that begins with a key. */
+static int64
+query_from(LbCall *call, LbQueryStep step, const LbStart *start)
 {
 	LbQueryArgs args = query_args(call);
 	bool		isnull;
 
-	args.step = LB_STEP_TIES;
+	args.step = step;
 	args.start = start;
 	return DatumGetInt64(lb_query_value(call->access.target.defn, &args,
 										&isnull));
+}
+
+int64
+lb_call_count_ties(LbCall *call, const LbStart *start)
+{
+	return query_from(call, LB_STEP_TIES, start);
 }
 
 bool
@@ -490,14 +497,8 @@ lb_call_key(LbCall *call, int64 **key)
 int64
 lb_call_query_given(LbCall *call, const LbStart *start)
 {
-	LbQueryArgs args = query_args(call);
-	bool		isnull;
-
-	args.step = LB_STEP_GIVEN;
-	args.start = start;
 	count_query(call);
-	return DatumGetInt64(lb_query_value(call->access.target.defn, &args,
-										&isnull));
+	return query_from(call, LB_STEP_GIVEN, start);
 }
 
 static void

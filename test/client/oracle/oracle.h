@@ -496,7 +496,8 @@ extern void check_index_was_used(void);
 extern void check_verified(const PGresult *res);
 
 /*
- * Delete rows with texts for which no key has room.  Returns false after an expected error.
+ * Delete rows with texts for which no key has room.  Returns false after an
+ * expected error.
  */
 extern bool delete_long_texts(const Table *t);
 
