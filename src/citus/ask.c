@@ -515,7 +515,7 @@ lb_ask_end(const LbAsk *ask)
 
 /*
  * Raise 55000: boards of the shards of a definition's table are missing or
- * offline.
+ * offline, or have a row whose text is too long for a key.
  */
 pg_noreturn static void
 raise_offline(const LbDefinition *defn)
@@ -525,8 +525,8 @@ raise_offline(const LbDefinition *defn)
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("board \"%s\" is offline", defn->name),
-			 errdetail("Reason: some of its table's shards have no board that is ready."),
-			 errhint("lb_stat_shards() shows them. lb_wait_ready() waits for those that are being built, as after a change of partitions; lb_maintain() on the coordinator makes those that are missing. With \"%s\" set to \"%s\" reads run queries meanwhile.",
+			 errdetail("Reason: some of its table's shards have no board that is ready, or have a row with a text that is too long for the index."),
+			 errhint("lb_stat_shards() shows them. lb_wait_ready() waits for those that are being built, as after a change of partitions; lb_maintain() on the coordinator makes those that are missing. Shorten texts that are too long, or delete their rows. With \"%s\" set to \"%s\" reads run queries meanwhile.",
 					 by_board ? "leaderboard.enable_index" : "leaderboard.offline",
 					 by_board ? "off" : "query")));
 }

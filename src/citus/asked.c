@@ -296,7 +296,10 @@ count_keys(LbCall *call, const int64 *words, int n, int64 *counts)
 	return true;
 }
 
-/* Whether a board could not count since it is offline. */
+/*
+ * Whether a board could not count since it is offline, or has a row whose text
+ * is too long for a key.
+ */
 static bool
 is_offline(const LbAccess *access)
 {
@@ -306,6 +309,9 @@ is_offline(const LbAccess *access)
 		case LB_CAUSE_RECOVERY:
 		case LB_CAUSE_TRIGGER:
 			return true;
+		case LB_CAUSE_LIMIT:
+			return !access->target.has_value ||
+				access->target.value.len <= LB_MAX_VALUE;
 		default:
 			return false;
 	}
@@ -313,8 +319,8 @@ is_offline(const LbAccess *access)
 
 /*
  * LB_ASK_COUNTS: how many entries the boards have, and how many of them come
- * before each key.  Null if a board is offline, and no numbers if one cannot
- * count for another cause.
+ * before each key.  Null as is_offline() says, and no numbers if a board
+ * cannot count for another cause.
  */
 static Datum
 answer_counts(FunctionCallInfo fcinfo, const LbWords *wanted)

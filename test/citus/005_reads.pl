@@ -84,7 +84,7 @@ sql("SELECT lb_drop_board('$shard')", $workers[0]);
 is(answers('global', $_, $error), $offline, 'a shard has no board: ' . $_->name) for $node, @workers;
 is(answers('global', $node, ''), answers('plain', $node, ''), 'leaderboard.offline = query');
 fails_with($node, 'postgres', "$error SELECT lb_rank(7)", '55000',
-	qr/board "global" is offline\nDETAIL:  Reason: some of its table's shards have no board that is ready\.\nHINT:  lb_stat_shards\(\) shows them\..*lb_maintain\(\)/, 'what the error says');
+	qr/board "global" is offline\nDETAIL:  Reason: some of its table's shards have no board that is ready, or have a row with a text that is too long for the index\.\nHINT:  lb_stat_shards\(\) shows them\..*lb_maintain\(\)/, 'what the error says');
 sql('SELECT lb_maintain()');
 is(answers('global', $node, $error), answers('plain', $node, ''), 'made again');
 my $table = sql(q{SELECT source FROM lb_board WHERE board ~ '^global_[0-9]+$' LIMIT 1}, $workers[1]);
@@ -116,6 +116,20 @@ sql("UPDATE $_ SET score = 5000 WHERE player_id = 7") for values %sources;
 sql("$error SELECT lb_notify()");
 is(sql(q{SELECT problem IS NULL, last_members[1] FROM lb_watched}), 't|7', 'lb_notify()');
 
+
+# A shard has a row whose text is too long for the index.
+sql(q{CREATE TABLE named (name text COLLATE "C" PRIMARY KEY, score bigint NOT NULL);
+	SELECT create_distributed_table('named', 'name', shard_count => 4)});
+sql(q{INSERT INTO named SELECT 'n' || g, g FROM generate_series(1, 40) g});
+sql(q{SELECT lb_create_board('named', 'named', 'name')});
+is(sql('SELECT lb_wait_ready()'), 't', 'ready');
+sql(q{INSERT INTO named VALUES (repeat('long', 200), 39)});
+is(sql(q{SELECT lb_rank_key('n39', 'named'), lb_rank_key('n38', 'named'), lb_count('named')}), '3|4|41', 'a text that is too long');
+fails_with($node, 'postgres', "$error SELECT $_", '55000', qr/board "named" is offline\nDETAIL:  .*have a row with a text that is too long/, "$_: an error beside it")
+	for q{lb_rank_key('n38', 'named')}, q{lb_count('named')};
+sql('DELETE FROM named WHERE length(name) > 100');
+is(sql(qq{$error SELECT lb_rank_key('n38', 'named'), lb_count('named')}), '3|40', 'without it');
+is(sql(q{SELECT count(*) FROM lb_verify('named')}), '0', 'lb_verify()');
 
 
 # Calls for rows of a distributed table: T is that table and B its board, or the plain ones.
