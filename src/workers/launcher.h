@@ -10,8 +10,6 @@
 
 #include "fmgr.h"
 
-extern int	lb_build_workers;	/* leaderboard.build_workers */
-
 /* Entry point of the launcher. */
 extern PGDLLEXPORT void lb_launcher_main(Datum arg);
 
