@@ -266,7 +266,12 @@ my @residents = (
 			$node->safe_psql('postgres', 'TRUNCATE cut');
 		}, sub { } ],
 	[ 'applier', 'backlog', sub {
-			$node->safe_psql('postgres', $settle);
+			# One that has just begun is not known at once: until then commits apply all.
+			for (1 .. 100)
+			{
+				$node->safe_psql('postgres', $settle);
+				last if $node->safe_psql('postgres', 'SELECT EXISTS (SELECT ' . activity('applier') . " AND wait_event = 'advisory')") eq 't';
+			}
 		}, sub { } ],
 	[ 'notifier', 'watches', sub { }, sub { } ],
 	[ 'notifier', 'notified', sub {
