@@ -418,14 +418,15 @@ check_leaderboard_name(const char *name)
 
 /*
  * Keep other sessions from recording boards and windows whose names begin with
- * this one, to the end of the transaction.
+ * this one, to the end of the transaction.  Boards first: a session that makes
+ * or drops one locks them in this order.
  */
 static void
 lock_leaderboard_name(const char *name)
 {
+	LockRelationOid(lb_require_catalog()->lb_board, ShareRowExclusiveLock);
 	lb_window_lock_name(name);
 	LockRelationOid(lb_own_table("lb_window"), ShareRowExclusiveLock);
-	LockRelationOid(lb_require_catalog()->lb_board, ShareRowExclusiveLock);
 }
 
 /* Whether a leaderboard is there and is to be left as it is; then say so. */

@@ -457,8 +457,13 @@ forget_boards(Forget *f, int64 *removed)
 	for (int i = 0, n; i < f->ndefns; i += n)
 	{
 		leaderboard = first_of_leaderboard(f, i);
-		removed[OWN_USAGE] += forget_usage(f, leaderboard);
-		lb_lock_hidden(leaderboard, DatumGetTextPP(f->text), ExclusiveLock);
+
+		/* It can have gone with one of its tables; the other one is locked. */
+		if (leaderboard != NULL)
+		{
+			removed[OWN_USAGE] += forget_usage(f, leaderboard);
+			lb_lock_hidden(leaderboard, DatumGetTextPP(f->text), ExclusiveLock);
+		}
 		for (n = 1; i + n < f->ndefns; n++)
 		{
 			if (first_of_leaderboard(f, i + n) != NULL)

@@ -421,6 +421,8 @@ all_boards(bool as_text, const char ***names)
 	{
 		LbDefinition *defn = lb_find_recorded(all[i]);
 
+		if (defn == NULL)
+			continue;
 		if (as_text ? lb_player_type(defn) == lb_player_type(first) :
 			nintegers == 0 || defn->plain_member)
 			all[nall++] = all[i];
