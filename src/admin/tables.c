@@ -318,6 +318,17 @@ require_distributed(const DefaultTable *table, Oid relid)
 				 errhint("Rename it, or use another schema.")));
 }
 
+/* Whether a default table, its board, and its index if wanted, are there. */
+static bool
+is_complete(const DefaultTable *table, Oid relid, Oid schema,
+			bool score_index)
+{
+	return OidIsValid(relid) && lb_find_defn(table->board) != NULL &&
+		(!score_index ||
+		 OidIsValid(get_relname_relid(psprintf("%s_score_idx", table->name),
+									  schema)));
+}
+
 Datum
 lb_create_tables(PG_FUNCTION_ARGS)
 {
@@ -341,6 +352,16 @@ lb_create_tables(PG_FUNCTION_ARGS)
 	scores = find_default_table(&default_scores, schema, &key, score_index);
 	windows = find_default_table(&default_windows, schema, &key,
 								 score_index);
+	if (!is_complete(&default_scores, scores, schema, score_index) ||
+		!is_complete(&default_windows, windows, schema, score_index))
+	{
+		/* Another session may be making them: wait for it, and look again. */
+		LockRelationOid(lb_require_catalog()->lb_board, RowExclusiveLock);
+		lb_window_lock_name(LB_GLOBAL);
+		scores = find_default_table(&default_scores, schema, &key, score_index);
+		windows = find_default_table(&default_windows, schema, &key,
+									 score_index);
+	}
 
 	SPI_connect();
 	if (distribution.distributed)
