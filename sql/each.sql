@@ -69,6 +69,15 @@ COMMIT;
 SELECT player_id, score FROM player_scores WHERE player_id IN (7, 8, 9);
 SELECT * FROM lb_verify();
 
+-- An amount that is refused is not counted: the player's other changes go on.
+SELECT item, status, score, limit_name FROM lb_submit_each('{50,50,50,50}', '{101,1,2,3}');
+SELECT submits FROM lb_usage WHERE player_id = '50';
+SELECT lb_set_limit('all', 'global', period => '1 day', max_amount => 90, max_period_amount => 100);
+SELECT item, status, score, limit_name FROM lb_submit_each('{51,51}', '{95,60}');
+SELECT limit_name, amount, submits FROM lb_usage WHERE player_id = '51' ORDER BY 1;
+SELECT item, status, score, limit_name FROM lb_submit_each('{51,51,52}', '{30,20,1}');
+SELECT lb_drop_limit('all');
+
 -- Errors of the call, not of an item.
 SELECT * FROM lb_submit_each(NULL, '{1}');
 SELECT * FROM lb_submit_each('{1}', NULL);

@@ -49,6 +49,14 @@ ROLLBACK;
 SELECT lb_rank(2);
 SELECT * FROM lb_verify();
 
+-- Nor do watches of boards keep the player among the places that they compare with.
+BEGIN;
+SELECT lb_watch('global', 2), lb_watch('cup:1');
+SELECT board, last_members FROM lb_watched WHERE top IS NOT NULL ORDER BY board;
+SELECT removed FROM lb_forget_player(2) WHERE relation = 'lb_watched'::regclass;
+SELECT board, last_members FROM lb_watched WHERE top IS NOT NULL ORDER BY board;
+ROLLBACK;
+
 -- Where all tables are published.
 BEGIN;
 SET LOCAL client_min_messages = error;

@@ -81,6 +81,12 @@ SELECT lb_open_window('spring/month', 'monthly');
 INSERT INTO lb_window (name, starts, ends, keep) VALUES ('spring/cup:1', '2026-01-01', '2100-01-01', '1 day');
 SELECT lb_open_window('spring/cup:1', starts => '2026-01-01', ends => '2101-01-01');
 SELECT lb_create_leaderboard('spring');
+-- It is no window of another leaderboard.
+BEGIN;
+UPDATE lb_window SET starts = '2020-01-01' WHERE name = 'spring/cup:1';
+SELECT board FROM lb_submit(9, 5) WHERE board !~ '^(global|daily:|weekly:)';
+SELECT lb_submit(9, 5, boards => '{spring/cup:1}');
+ROLLBACK;
 DELETE FROM lb_window WHERE name = 'spring/cup:1';
 INSERT INTO player_score_windows VALUES (9, 'spring/cup:1', 5);
 SELECT lb_create_leaderboard('spring');

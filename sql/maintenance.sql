@@ -51,6 +51,7 @@ SELECT board, members FROM lb_stat_board WHERE source = 'player_score_windows'::
 SELECT * FROM lb_top(10, 'daily:20260409');
 SELECT * FROM lb_archive_top('daily:20260409');
 SELECT * FROM lb_archive_top('daily:20260410', 1);
+SELECT * FROM lb_archive_top('*:daily:20260410', 1);
 SELECT * FROM lb_archive_top('daily:20260412');
 SELECT * FROM lb_archive_top('daily-9999');
 SELECT board, applied FROM lb_submit(1, 1, at => '2026-04-10');
@@ -255,6 +256,11 @@ SELECT lb_close_season('guild:1', '2026');
 SELECT * FROM lb_top(3, 'guild:1');
 SELECT * FROM lb_top(3, 'guild:2');
 SELECT * FROM lb_archive_top('guild:1', 1);
+-- Whichever of its names is used.
+SELECT * FROM lb_archive_top('*:guild:1', 1);
+SELECT state FROM lbt.error($$SELECT lb_close_season('*:guild:1', '2026')$$);
+SELECT lb_close_season('*:guild:1', '2027');
+SELECT season, count(*) FROM lb_season WHERE board = 'guild:1' GROUP BY 1 ORDER BY 1;
 -- A window is not a season, whatever it is called, and closed or not.
 SELECT lb_close_season('daily', 's');
 SELECT lb_close_season('daily:20260412', 's');

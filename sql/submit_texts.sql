@@ -100,6 +100,12 @@ SELECT lb_submit_key('annab', 1);
 SELECT lb_submit_key('root', 1);
 \set SHOW_CONTEXT errors
 SELECT lb_hide_key('annab'), lb_hide_key('anna'), lb_show_key('anna');
+-- Nor where a player is hidden or removed.
+SELECT lb_hide_key('anna  '), lb_hide_key('new  ');
+SELECT '[' || player_id || ']' AS player FROM lb_hidden_player WHERE player_id <> 'annab' ORDER BY 1;
+SELECT count(rank) FROM lb_submit_key('new  ', 1, boards => '{global}');
+SELECT lb_show_key('anna '), lb_show_key('new   ');
+SELECT relation, removed FROM lb_forget_player_key('new   ') WHERE relation IN ('player_scores'::regclass, 'lb_event'::regclass);
 SELECT '[' || member || ']' AS member, score FROM lb_top_key();
 SELECT * FROM lb_verify_key();
 SELECT lb_drop_board('global'), lb_drop_board('*');

@@ -63,6 +63,10 @@ SELECT h AT TIME ZONE 'UTC' AS utc, lb_window_at('daily', h) AS day, lb_window_a
 FROM generate_series(timestamptz '2025-11-02 03:30+00', '2025-11-02 06:00+00', '30 min') AS h;
 SELECT lb_open_window('daily'), lb_open_window('weekly');
 SELECT lb_window_at('daily', '0001-01-01 00:00+00');
+-- The first hour of all, and the last.
+SELECT lb_open_window('hourly');
+SELECT lb_window_at('hourly', '0001-01-01 00:00+00') AS first, lb_window_at('hourly', '9999-12-31 23:59+00') AS last;
+SELECT lb_window_at('hourly', '10000-01-01 00:00+00');
 
 -- Names that mean a window of now, in every function; now() stays in a transaction.
 SELECT lb_open_window('hourly');

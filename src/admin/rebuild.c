@@ -299,8 +299,9 @@ is_over(const char *reason, LbSharedBoard *shared, Oid source)
 		!lb_unknown_running(shared, NULL);
 }
 
+/* If it may be gone, a board that is dropped meanwhile is no error. */
 static void
-rebuild(const char *name)
+rebuild(const char *name, bool may_be_gone)
 {
 	LbSharedBoard *shared;
 	LbDefinition *distributed;
@@ -310,7 +311,7 @@ rebuild(const char *name)
 	if (is_served(name, &distributed))
 	{
 		lb_require_owner(distributed->source);
-		if (!lb_distributed->rebuild(name))
+		if (!lb_distributed->rebuild(name) && !may_be_gone)
 			lb_board_not_found(name, NULL);
 		return;
 	}
@@ -320,6 +321,8 @@ rebuild(const char *name)
 		bool		locked;
 		LbDefinition *defn = attach_board(name, &shared, &locked);
 
+		if (defn == NULL && may_be_gone)
+			return;
 		if (defn == NULL)
 			lb_board_not_found(name, NULL);
 		lb_require_owner(defn->source);
@@ -373,7 +376,7 @@ lb_rebuild(PG_FUNCTION_ARGS)
 	{
 		name = text_to_cstring(PG_GETARG_TEXT_PP(0));
 		if (!mend_triggers(name) && !record_anew(name))
-			rebuild(name);
+			rebuild(name, false);
 		PG_RETURN_VOID();
 	}
 	n = lb_all_defns(&defns);
@@ -388,7 +391,7 @@ lb_rebuild(PG_FUNCTION_ARGS)
 
 		if (defn == NULL ||
 			(lb_is_captured(defn->source) && !names_others(defn)))
-			rebuild(names[i]);
+			rebuild(names[i], true);
 		else
 			mend = lappend(mend, names[i]);
 	}
@@ -396,7 +399,7 @@ lb_rebuild(PG_FUNCTION_ARGS)
 	foreach(lc, mend)
 	{
 		if (!mend_triggers(lfirst(lc)) && !record_anew(lfirst(lc)))
-			rebuild(lfirst(lc));
+			rebuild(lfirst(lc), true);
 	}
 	PG_RETURN_VOID();
 }

@@ -318,6 +318,17 @@ require_distributed(const DefaultTable *table, Oid relid)
 				 errhint("Rename it, or use another schema.")));
 }
 
+/* Whether a default table, its board, and its index if wanted, are there. */
+static bool
+is_complete(const DefaultTable *table, Oid relid, Oid schema,
+			bool score_index)
+{
+	return OidIsValid(relid) && lb_find_defn(table->board) != NULL &&
+		(!score_index ||
+		 OidIsValid(get_relname_relid(psprintf("%s_score_idx", table->name),
+									  schema)));
+}
+
 Datum
 lb_create_tables(PG_FUNCTION_ARGS)
 {
@@ -341,6 +352,16 @@ lb_create_tables(PG_FUNCTION_ARGS)
 	scores = find_default_table(&default_scores, schema, &key, score_index);
 	windows = find_default_table(&default_windows, schema, &key,
 								 score_index);
+	if (!is_complete(&default_scores, scores, schema, score_index) ||
+		!is_complete(&default_windows, windows, schema, score_index))
+	{
+		/* Another session may be making them: wait for it, and look again. */
+		LockRelationOid(lb_require_catalog()->lb_board, RowExclusiveLock);
+		lb_window_lock_name(LB_GLOBAL);
+		scores = find_default_table(&default_scores, schema, &key, score_index);
+		windows = find_default_table(&default_windows, schema, &key,
+									 score_index);
+	}
 
 	SPI_connect();
 	if (distribution.distributed)
@@ -418,14 +439,15 @@ check_leaderboard_name(const char *name)
 
 /*
  * Keep other sessions from recording boards and windows whose names begin with
- * this one, to the end of the transaction.
+ * this one, to the end of the transaction.  Boards first: a session that makes
+ * or drops one locks them in this order.
  */
 static void
 lock_leaderboard_name(const char *name)
 {
+	LockRelationOid(lb_require_catalog()->lb_board, ShareRowExclusiveLock);
 	lb_window_lock_name(name);
 	LockRelationOid(lb_own_table("lb_window"), ShareRowExclusiveLock);
-	LockRelationOid(lb_require_catalog()->lb_board, ShareRowExclusiveLock);
 }
 
 /* Whether a leaderboard is there and is to be left as it is; then say so. */

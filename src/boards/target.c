@@ -205,8 +205,9 @@ lb_look_up_name(const char *name, int len, LbTarget *target)
 	return true;
 }
 
-void
-lb_find_target(const char *name, int len, LbTarget *target)
+/* As lb_find_target(), but returns false if there is no such board. */
+static bool
+find_target(const char *name, int len, LbTarget *target)
 {
 	Oid			locked = InvalidOid;
 
@@ -215,7 +216,7 @@ lb_find_target(const char *name, int len, LbTarget *target)
 		LbDefinition *defn = find_name(name, len, target);
 
 		if (defn == NULL)
-			raise_no_board(name, len);
+			return false;
 
 		/* If an invalidation came with the lock, start over. */
 		if (defn->source != locked)
@@ -233,8 +234,15 @@ lb_find_target(const char *name, int len, LbTarget *target)
 		if (target->has_value && !translate_value(target))
 			raise_no_value(defn, name, len);
 		target->stripe = lb_value_stripe(defn->family, target->hash);
-		return;
+		return true;
 	}
+}
+
+void
+lb_find_target(const char *name, int len, LbTarget *target)
+{
+	if (!find_target(name, len, target))
+		raise_no_board(name, len);
 }
 
 void
@@ -262,8 +270,9 @@ lb_find_recorded(const char *name)
 {
 	LbTarget	target;
 
-	if (lb_find_defn(name) == NULL)
+	/* If it goes while we wait for the lock, the name may lead elsewhere. */
+	if (lb_find_defn(name) == NULL ||
+		!find_target(name, strlen(name), &target) || target.has_value)
 		return NULL;
-	lb_find_target(name, strlen(name), &target);
 	return target.defn;
 }

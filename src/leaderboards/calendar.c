@@ -176,22 +176,32 @@ day_begins(const LbCalendar *calendar, int julian)
 }
 
 static void
+write_hour(const LbCalendar *calendar, const struct pg_tm *tm, char *key,
+		   Size size)
+{
+	snprintf(key, size, "%s:%04d%02d%02d%02d", calendar->name, tm->tm_year,
+			 tm->tm_mon, tm->tm_mday, tm->tm_hour);
+}
+
+static void
 hour_key(const LbCalendar *calendar, TimestampTz at, char *key, Size size)
 {
 	struct pg_tm tm;
 
 	local_time(calendar, at, &tm);
-	snprintf(key, size, "%s:%04d%02d%02d%02d", calendar->name, tm.tm_year,
-			 tm.tm_mon, tm.tm_mday, tm.tm_hour);
+	write_hour(calendar, &tm, key, size);
 }
 
-/* Whether a moment is in the hour with this key. */
+/* Whether a moment, of any year, is in the hour with this key. */
 static bool
 is_hour(const LbCalendar *calendar, TimestampTz at, const char *key)
 {
+	struct pg_tm tm;
 	char		its[LB_MAX_WINDOW_KEY + 1];
 
-	hour_key(calendar, at, its, sizeof(its));
+	if (!calendar_time(calendar, at, &tm))
+		return false;
+	write_hour(calendar, &tm, its, sizeof(its));
 	return strcmp(its, key) == 0;
 }
 

@@ -93,8 +93,12 @@ lb_player_from(const LbDefinition *defn, const LbType *type, Datum value,
 	return value;
 }
 
-Datum
-lb_player_as_stored(const LbDefinition *defn, Datum player)
+/*
+ * A player as the board's column stores it.  Unless cut is set, raise if there
+ * is no room for more than blanks.
+ */
+static Datum
+as_stored(const LbDefinition *defn, Datum player, bool cut)
 {
 	const LbColumn *member = lb_member_columns(defn);
 	Oid			type;
@@ -107,7 +111,29 @@ lb_player_as_stored(const LbDefinition *defn, Datum player)
 						  &collation);
 	(void) getBaseTypeAndTypmod(type, &typmod);
 	return DirectFunctionCall3(varchar, player, Int32GetDatum(typmod),
-							   BoolGetDatum(false));
+							   BoolGetDatum(cut));
+}
+
+Datum
+lb_player_as_stored(const LbDefinition *defn, Datum player)
+{
+	return as_stored(defn, player, false);
+}
+
+Datum
+lb_player_as_sought(const LbDefinition *defn, Datum player)
+{
+	Datum		stored = as_stored(defn, player, true);
+	text	   *whole;
+	int			len;
+
+	if (stored == player)
+		return player;
+	whole = DatumGetTextPP(player);
+	len = VARSIZE_ANY_EXHDR(DatumGetTextPP(stored));
+	while (len < (int) VARSIZE_ANY_EXHDR(whole) && VARDATA_ANY(whole)[len] == ' ')
+		len++;
+	return len == (int) VARSIZE_ANY_EXHDR(whole) ? stored : player;
 }
 
 FmgrInfo *

@@ -71,6 +71,12 @@ extern Datum lb_player_from(const LbDefinition *defn, const LbType *type,
  */
 extern Datum lb_player_as_stored(const LbDefinition *defn, Datum player);
 
+/*
+ * The same for a player who is looked for: one for whom there is no room has
+ * no row, and stays as it is.  Can raise what a catalog lookup can raise.
+ */
+extern Datum lb_player_as_sought(const LbDefinition *defn, Datum player);
+
 /* What compares two players of a type, in C collation: a btree's function. */
 extern FmgrInfo *lb_player_order(const LbType *type);
 

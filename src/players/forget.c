@@ -227,8 +227,9 @@ lb_forget_scores(const LbDefinition *defn, const LbType *type, Datum player,
 static LbArg
 player_on(const Forget *f, const LbDefinition *defn)
 {
-	return lb_arg(f->type->oid,
-				  lb_player_from(defn, f->type, f->given, &f->argument));
+	Datum		player = lb_player_from(defn, f->type, f->given, &f->argument);
+
+	return lb_arg(f->type->oid, lb_player_as_sought(defn, player));
 }
 
 /* Remove the player's rows of a board's table. */
@@ -456,8 +457,13 @@ forget_boards(Forget *f, int64 *removed)
 	for (int i = 0, n; i < f->ndefns; i += n)
 	{
 		leaderboard = first_of_leaderboard(f, i);
-		removed[OWN_USAGE] += forget_usage(f, leaderboard);
-		lb_lock_hidden(leaderboard, DatumGetTextPP(f->text), ExclusiveLock);
+
+		/* It can have gone with one of its tables; the other one is locked. */
+		if (leaderboard != NULL)
+		{
+			removed[OWN_USAGE] += forget_usage(f, leaderboard);
+			lb_lock_hidden(leaderboard, DatumGetTextPP(f->text), ExclusiveLock);
+		}
 		for (n = 1; i + n < f->ndefns; n++)
 		{
 			if (first_of_leaderboard(f, i + n) != NULL)
@@ -524,6 +530,12 @@ forget_standings(const Forget *f, int64 *removed)
 		lb_own_exec_once("DELETE FROM @.lb_watched WHERE member OPERATOR(pg_catalog.=) $1 "
 						 "AND board_id OPERATOR(pg_catalog.=) ANY ($2)",
 						 LB_ARGS(player, lb_arg_array(INT4OID, ids, NULL, f->ndefns)));
+
+	/* The next round notifies that the player is gone from these places. */
+	removed[OWN_WATCHED] += (int64)
+		lb_own_exec_once("UPDATE @.lb_watched SET last_members = pg_catalog.array_replace(last_members, $1, NULL) "
+						 "WHERE $1 OPERATOR(pg_catalog.=) ANY (last_members) AND board_id OPERATOR(pg_catalog.=) ANY ($2)",
+						 LB_ARGS(player, lb_arg_array(INT4OID, ids, NULL, f->ndefns)));
 }
 
 /* lb_forget_player(), or its twin. */
@@ -547,8 +559,7 @@ forget_player(FunctionCallInfo fcinfo, bool as_text)
 	lb_require_read_committed(function);
 	InitMaterializedSRF(fcinfo, 0);
 	find_boards(&f);
-	f.text = lb_value_to_text(f.type, lb_player_from(f.defns[0], f.type, f.given,
-													 &f.argument));
+	f.text = lb_value_to_text(f.type, player_on(&f, f.defns[0]).value);
 	SPI_connect();
 	lb_lock_entries_of("lb_entrant", f.text, ExclusiveLock);
 	removed[OWN_HIDDEN] = forget_hidden(&f);

@@ -245,8 +245,9 @@ find_board(const char *board, Player *player)
 				 errdetail("Players are hidden by a boolean column of the table, which the board is created with."),
 				 errhint("Add a column to the table, drop the board, and create it again with \"ranked_if\".")));
 	player->type = lb_require_player_type(defn);
-	player->value = lb_player_from(defn, player->type, player->given,
-								   &player->argument);
+	player->value =
+		lb_player_as_sought(defn, lb_player_from(defn, player->type, player->given,
+												 &player->argument));
 	return defn;
 }
 
@@ -420,6 +421,8 @@ all_boards(bool as_text, const char ***names)
 	{
 		LbDefinition *defn = lb_find_recorded(all[i]);
 
+		if (defn == NULL)
+			continue;
 		if (as_text ? lb_player_type(defn) == lb_player_type(first) :
 			nintegers == 0 || defn->plain_member)
 			all[nall++] = all[i];

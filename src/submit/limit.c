@@ -602,6 +602,28 @@ count_usage(const LbLimit *limit, LbSubmit *s, int board)
 	SPI_freetuptable(rows);
 }
 
+/* Check the amounts of the changes on a board against a limit. */
+static void
+check_amounts(const LbLimit *limit, LbSubmit *s, int b)
+{
+	for (int i = 0; i < s->nitems; i++)
+	{
+		const bool *joined = s->items[i].joined;
+		Excess		e = {limit, b, "the amount", NULL, limit->max_amount.value};
+
+		CHECK_FOR_INTERRUPTS();
+		if ((joined != NULL && !joined[b]) ||
+			size_of(s->items[i].amount) <= limit->max_amount.value)
+			continue;
+		e.value = int64_text(s->items[i].amount);
+		exceeded(s, &e, &s->items[i]);
+	}
+}
+
+/*
+ * A change whose amount is refused is no part of what its player has
+ * submitted: the next attempt counts the others.
+ */
 void
 lb_limits_before(LbSubmit *s)
 {
@@ -610,30 +632,24 @@ lb_limits_before(LbSubmit *s)
 
 	for (int l = 0; l < n; l++)
 	{
-		const LbLimit *limit = limits[l];
-
+		for (int b = 0; limits[l]->max_amount.set && b < s->target->nboards; b++)
+		{
+			CHECK_FOR_INTERRUPTS();
+			if (limit_applies(limits[l], &s->target->boards[b]))
+				check_amounts(limits[l], s, b);
+		}
+	}
+	if (s->refused)
+		return;
+	for (int l = 0; l < n; l++)
+	{
+		if (!limits[l]->max_period_amount.set && !limits[l]->max_submits.set)
+			continue;
 		for (int b = 0; b < s->target->nboards; b++)
 		{
 			CHECK_FOR_INTERRUPTS();
-			if (!limit_applies(limit, &s->target->boards[b]))
-				continue;
-			for (int i = 0; limit->max_amount.set && i < s->nitems; i++)
-			{
-				const bool *joined = s->items[i].joined;
-
-				CHECK_FOR_INTERRUPTS();
-				if ((joined == NULL || joined[b]) &&
-					size_of(s->items[i].amount) > limit->max_amount.value)
-				{
-					Excess		e = {limit, b, "the amount",
-						int64_text(s->items[i].amount),
-					limit->max_amount.value};
-
-					exceeded(s, &e, &s->items[i]);
-				}
-			}
-			if (limit->max_period_amount.set || limit->max_submits.set)
-				count_usage(limit, s, b);
+			if (limit_applies(limits[l], &s->target->boards[b]))
+				count_usage(limits[l], s, b);
 		}
 	}
 }

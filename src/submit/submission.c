@@ -329,12 +329,20 @@ add_window(LbSubmitTarget *t, LbWindow *window, const char *given)
 	board->closed = !contains || !window->is_open;
 }
 
-/* Whether a window or a key is of the leaderboard, by its name. */
+/*
+ * Whether a window or a key is of the leaderboard, by its name alone.  While
+ * another session makes or drops a leaderboard, we can find its windows and
+ * not itself: they are not windows of "global" then.
+ */
 static bool
 is_of_leaderboard(const LbSubmitTarget *t, const char *name)
 {
-	return strcmp(lb_leaderboard_of_window(name)->name,
-				  t->call->leaderboard.name) == 0;
+	const char *leaderboard = t->call->leaderboard.name;
+	size_t		len = strcspn(name, "/:");
+
+	if (name[len] != '/')
+		return strcmp(leaderboard, LB_GLOBAL) == 0;
+	return strlen(leaderboard) == len && strncmp(name, leaderboard, len) == 0;
 }
 
 /* A board of a table of the user's own looks like a window. */

@@ -23,8 +23,8 @@
 #include "utils/rls.h"
 #include "utils/tuplestore.h"
 
+#include "boards/board_value.h"
 #include "leaderboards/player.h"
-#include "leaderboards/window.h"
 #include "reads/read.h"
 #include "reads/text.h"
 #include "sql/spi.h"
@@ -61,6 +61,13 @@ char *
 lb_window_board(const LbDefinition *family, const char *key)
 {
 	return psprintf("%s:%s", family->name, key);
+}
+
+const char *
+lb_archived_name(const LbTarget *target, const char *board)
+{
+	return target->has_value ?
+		lb_family_board_name(target->defn, &target->value) : board;
 }
 
 #define ARCHIVE \
@@ -167,9 +174,7 @@ static Datum
 archive_top(FunctionCallInfo fcinfo, bool as_text)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	char	   *board;
-	char	   *key;
-	int			keylen;
+	const char *board;
 	LbTarget	target;
 	uint64		n;
 
@@ -182,12 +187,7 @@ archive_top(FunctionCallInfo fcinfo, bool as_text)
 	board = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	lb_find_one_board(board, &target);
 	require_past(target.defn);
-	if (target.has_value && strchr(board, ':') == NULL)
-	{
-		key = lb_window_alias(board, strlen(board), &keylen);
-		if (key != NULL)
-			board = key;
-	}
+	board = lb_archived_name(&target, board);
 	InitMaterializedSRF(fcinfo, 0);
 	SPI_connect();
 	n = read_archive(target.defn, board, PG_GETARG_INT32(1),

@@ -9,6 +9,7 @@
 #define LB_ARCHIVE_H
 
 #include "boards/definition.h"
+#include "boards/target.h"
 #include "sql/args.h"
 
 /*
@@ -34,5 +35,13 @@ extern int32 lb_archive_source(const LbDefinition *defn);
  * family may have the name that the key begins with.
  */
 extern char *lb_window_board(const LbDefinition *family, const char *key);
+
+/*
+ * The name by which lb_archive and lb_season have a board, which may have been
+ * named in another way: "team:9" for "*:team:9", and the key for a window's
+ * name.  Palloc'd, or the name itself.  Raises what a catalog lookup can
+ * raise.
+ */
+extern const char *lb_archived_name(const LbTarget *target, const char *board);
 
 #endif							/* LB_ARCHIVE_H */

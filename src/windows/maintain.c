@@ -64,20 +64,17 @@ int			lb_maintenance_interval = 300;
 static LbDefinition *
 find_windows(const char *family)
 {
-	LbTarget	target;
+	LbDefinition *defn = lb_find_recorded(family);
 
-	if (lb_find_defn(family) == NULL)
-		return NULL;
-	lb_find_target(family, strlen(family), &target);
-	if (!target.defn->family || target.defn->misfit || target.defn->counts ||
-		!lb_has_text_boards(target.defn))
+	if (defn == NULL || !defn->family || defn->misfit || defn->counts ||
+		!lb_has_text_boards(defn))
 		return NULL;
 
 	/* Windows of distributed tables are the coordinator's to close. */
-	if (lb_is_distributed(target.defn) &&
-		!(lb_serves(target.defn->source) && lb_distributed->is_coordinator()))
+	if (lb_is_distributed(defn) &&
+		!(lb_serves(defn->source) && lb_distributed->is_coordinator()))
 		return NULL;
-	return target.defn;
+	return defn;
 }
 
 static void

@@ -69,12 +69,9 @@ static const Oid argument_types[] = {TEXTOID, JSONBOID};
 static const LbDefinition *
 find_family(const char *family)
 {
-	LbTarget	target;
+	const LbDefinition *defn = lb_find_recorded(family);
 
-	if (lb_find_defn(family) == NULL)
-		return NULL;
-	lb_find_target(family, strlen(family), &target);
-	return target.defn->family ? target.defn : NULL;
+	return defn != NULL && defn->family ? defn : NULL;
 }
 
 /*

@@ -379,7 +379,7 @@ Datum
 lb_close_season(PG_FUNCTION_ARGS)
 {
 	static const char *const names[] = {"board", "season"};
-	char	   *board;
+	const char *board;
 	char	   *season;
 	int64		top = PG_ARGISNULL(2) ? -1 : PG_GETARG_INT64(2);
 	LbTarget	target;
@@ -403,6 +403,7 @@ lb_close_season(PG_FUNCTION_ARGS)
 	lb_require_read_committed("lb_close_season()");
 	SPI_connect();
 	lock_board(board, &target);
+	board = lb_archived_name(&target, board);
 	if (!PG_ARGISNULL(3))
 		require_number_score(target.defn);
 	record_season(target.defn, board, season, lb_arg_given(fcinfo, 2, INT8OID));
