@@ -221,5 +221,14 @@ VACUUM ANALYZE latency;
 EXPLAIN (COSTS OFF) SELECT ms FROM latency ORDER BY ms DESC LIMIT 3 OFFSET 2005;
 SELECT ms FROM latency ORDER BY ms DESC LIMIT 3 OFFSET 2005;
 SELECT ms FROM latency ORDER BY ms LIMIT 3 OFFSET 4995;
+-- OFFSET skips all rows, and PostgreSQL computes the select list for them.
+SET plan_cache_mode = force_generic_plan;
+PREPARE beyond(int, int) AS SELECT ms, 10 / $1 FROM latency WHERE ms > $2 ORDER BY ms DESC LIMIT 3 OFFSET 100000;
+EXPLAIN (COSTS OFF) EXECUTE beyond(0, 100);
+EXECUTE beyond(0, 100);
+EXECUTE beyond(5, 100);
+EXECUTE beyond(0, 1000);
+DEALLOCATE beyond;
+RESET plan_cache_mode;
 DROP TABLE latency;
 SELECT * FROM lb_verify();

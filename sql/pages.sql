@@ -454,6 +454,16 @@ BEGIN
 	RAISE NOTICE '% keys', n;
 END $$;
 
+-- PostgreSQL computes the select list for rows that OFFSET skips, also if it skips all.
+SET plan_cache_mode = force_generic_plan;
+PREPARE beyond(int, int, int) AS SELECT id, 10 / $1 FROM player WHERE score > $2 ORDER BY score DESC, level DESC, id LIMIT 5 OFFSET $3;
+EXPLAIN (COSTS OFF) EXECUTE beyond(0, 500, 100000);
+EXECUTE beyond(0, 500, 100000);
+EXECUTE beyond(5, 500, 100000);
+EXECUTE beyond(0, 100000, 100000);
+DEALLOCATE beyond;
+RESET plan_cache_mode;
+
 -- Partitions have other columns, and pages of them are planned without boards.
 CREATE TABLE parted (id int, score int NOT NULL, season int NOT NULL, PRIMARY KEY (id, season)) PARTITION BY LIST (season);
 CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN (1);

@@ -655,6 +655,20 @@ BEGIN ISOLATION LEVEL SERIALIZABLE;
 SELECT lbt.result('SELECT * FROM ranked WHERE id IN (7, 8)');
 COMMIT;
 
+-- OFFSET skips all rows, and PostgreSQL computes the select list for them.
+SET plan_cache_mode = force_generic_plan;
+PREPARE beyond(int) AS SELECT id, row_number() OVER (ORDER BY score DESC, level DESC, id), 10 / $1 FROM player
+	ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 100000;
+SELECT lbt.nodes('EXECUTE beyond(5)');
+EXECUTE beyond(0);
+EXECUTE beyond(5);
+PREPARE beyond_view(int) AS SELECT id, 10 / $1 FROM ranked WHERE place <= 10 ORDER BY place LIMIT 3 OFFSET 20;
+SELECT lbt.nodes('EXECUTE beyond_view(5)');
+EXECUTE beyond_view(0);
+EXECUTE beyond_view(5);
+DEALLOCATE ALL;
+RESET plan_cache_mode;
+
 SELECT planned_reads > 100 AS planned_reads FROM lb_stat_board WHERE board = 'global';
 -- A range of ranks is one read.
 SELECT planned_reads FROM lb_stat_board WHERE board = 'global' \gset

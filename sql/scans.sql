@@ -79,6 +79,22 @@ EXPLAIN (COSTS OFF) EXECUTE late;
 DEALLOCATE late;
 DROP TABLE late;
 
+-- Rows off the board that have come since the plan was made: the child puts their nulls where the query wants them.
+CREATE TABLE vague (id int PRIMARY KEY, score int, guild int);
+INSERT INTO vague SELECT i, i * 7919 % 1000, i % 10 FROM generate_series(1, 20000) i;
+SELECT lb_create_board('vague', 'vague', 'id', 'score DESC');
+SELECT lb_wait_ready();
+ANALYZE vague;
+PREPARE best AS SELECT id, score FROM vague WHERE guild = 7 ORDER BY score DESC NULLS LAST, id LIMIT 2;
+PREPARE worst AS SELECT id, score FROM vague WHERE guild = 7 ORDER BY score NULLS FIRST, id DESC LIMIT 2;
+EXPLAIN (COSTS OFF) EXECUTE best;
+EXPLAIN (COSTS OFF) EXECUTE worst;
+INSERT INTO vague VALUES (30007, NULL, 7);
+EXECUTE best;
+EXECUTE worst;
+DEALLOCATE ALL;
+DROP TABLE vague;
+
 -- Partitions that have boards of their own are merged.
 CREATE TABLE ev (id bigint, score int NOT NULL, season int) PARTITION BY LIST (season);
 CREATE TABLE ev_1 PARTITION OF ev FOR VALUES IN (1);
@@ -207,6 +223,33 @@ SET LOCAL lbt.rows = 2;
 SET LOCAL leaderboard.enable_index = off;
 MOVE 298 IN c;
 FETCH ALL FROM c;
+ROLLBACK;
+
+-- A value that is another one by the time of the next batch, by the time that the scan would
+-- give up, and when the child cannot go on.
+BEGIN;
+SET LOCAL lbt.country = 'FR';
+DECLARE c NO SCROLL CURSOR FOR SELECT id, country, score FROM other WHERE country = current_setting('lbt.country') AND id % 3 = 0 ORDER BY score DESC, id;
+DECLARE d NO SCROLL CURSOR FOR SELECT id, country, score FROM other WHERE country = current_setting('lbt.country') AND id % 3 = 0 ORDER BY score DESC, id;
+SELECT lbt.answered_by('SELECT id, country, score FROM other WHERE country = current_setting(''lbt.country'') AND id % 3 = 0 ORDER BY score DESC, id');
+FETCH 1 FROM c;
+FETCH 1 FROM d;
+SET LOCAL lbt.country = 'JP';
+MOVE 40 IN c;
+FETCH 1 FROM c;
+MOVE 3000 IN c;
+FETCH 1 FROM c;
+MOVE ALL IN c;
+SAVEPOINT a;
+SET LOCAL leaderboard.enable_index = off;
+MOVE 40 IN d;
+ROLLBACK TO a;
+SET LOCAL lbt.thirds = 0;
+DECLARE e NO SCROLL CURSOR FOR SELECT id, score FROM whole WHERE id % 3 = current_setting('lbt.thirds')::int ORDER BY score DESC, id;
+FETCH 1 FROM e;
+SET LOCAL lbt.thirds = 1;
+SET LOCAL leaderboard.enable_index = off;
+MOVE 40 IN e;
 ROLLBACK;
 
 -- A row of the cursor is not one of the table to change.

@@ -269,6 +269,7 @@ static bool
 find_value(LbAnswer *a)
 {
 	LbTarget   *target = &a->access.target;
+	Oid			types[LB_MAX_VALUE_COLUMNS];
 
 	target->has_value = false;
 	target->hash = 0;
@@ -278,7 +279,9 @@ find_value(LbAnswer *a)
 	{
 		bool		isnull = false;
 
-		if ((a->open & 1 << i) == 0)
+		types[i] = a->same_board ? lb_board_columns(target->defn)[i].oid :
+			a->value_types[i];
+		if ((a->open & 1 << i) == 0 && !a->same_board)
 			a->board_values[i] = ExecEvalExpr(a->values[i],
 											  a->css.ss.ps.ps_ExprContext,
 											  &isnull);
@@ -286,7 +289,7 @@ find_value(LbAnswer *a)
 			return false;
 	}
 	return a->nvalues == 0 || a->open != 0 ||
-		lb_set_target_value(target, a->value_types, a->board_values, a->room);
+		lb_set_target_value(target, types, a->board_values, a->room);
 }
 
 void
@@ -335,12 +338,15 @@ lb_answer_passes(LbAnswer *a)
 static bool
 find_board(LbAnswer *a, bool *empty)
 {
-	*empty = *empty || !lb_answer_passes(a);
-	if (*empty)
-		return true;
-	if (a->unless != NULL &&
-		lb_is_true(a->unless, a->css.ss.ps.ps_ExprContext))
-		return false;
+	if (!a->same_board)
+	{
+		*empty = *empty || !lb_answer_passes(a);
+		if (*empty)
+			return true;
+		if (a->unless != NULL &&
+			lb_is_true(a->unless, a->css.ss.ps.ps_ExprContext))
+			return false;
+	}
 	*empty = !find_value(a);
 	return true;
 }

@@ -86,6 +86,8 @@ typedef struct LbAnswer
 	bool		counted;		/* it has been, as one by the index */
 	LbCounted	counted_of;		/* ... of this board */
 	bool		same_read;		/* the node looks at the board again for it */
+	bool		same_board;		/* ... which board_values tell, as values of
+								 * the columns' types */
 
 	/* For EXPLAIN. */
 	int64		by_index;		/* scans that the index has answered */

@@ -286,6 +286,12 @@ is_safe_cast(Node *node)
 		 ((FuncExpr *) node)->funcid == F_NUMERIC_INT8);
 }
 
+static bool
+depends_on_row(Node *expr)
+{
+	return contain_var_clause(expr) || contain_window_function(expr);
+}
+
 /*
  * Those window functions that a board knows raise no error.
  */
@@ -303,9 +309,7 @@ may_raise(Node *node, void *context)
 	{
 		case T_TargetEntry:
 
-			/* What has no columns does not depend on the row. */
-			if (!contain_var_clause(node) &&
-				!contain_window_function(node))
+			if (!depends_on_row(node))
 				return false;
 			break;
 		case T_List:
@@ -352,4 +356,19 @@ bool
 lb_may_raise(Node *expr, const LbKnownColumn *known)
 {
 	return may_raise(expr, (void *) known);
+}
+
+bool
+lb_may_raise_for_any(List *tlist)
+{
+	ListCell   *lc;
+
+	foreach(lc, tlist)
+	{
+		Node	   *expr = (Node *) lfirst_node(TargetEntry, lc)->expr;
+
+		if (!depends_on_row(expr) && lb_may_raise(expr, NULL))
+			return true;
+	}
+	return false;
 }

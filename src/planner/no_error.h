@@ -27,4 +27,10 @@ typedef struct LbKnownColumn
  */
 extern bool lb_may_raise(Node *expr, const LbKnownColumn *known);
 
+/*
+ * Whether a column of a select list that is the same for all rows may raise an
+ * error, so that it does if there is a row.  Can raise likewise.
+ */
+extern bool lb_may_raise_for_any(List *tlist);
+
 #endif							/* LB_NO_ERROR_H */

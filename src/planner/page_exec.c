@@ -88,9 +88,9 @@ fetch_rows(PageNode *node, const LbDefinition *defn, const LbMemberList *members
  * all scores of the range are between those at its ends.
  */
 static bool
-is_safe(PageNode *node, const LbDefinition *defn, const LbMemberList *members)
+raises_none(const PageNode *node, const LbDefinition *defn,
+			const LbMemberList *members)
 {
-	LbAnswer   *a = &node->answer;
 	bool		descending = lb_score_column(defn)->descending;
 	int64		first = lb_directed(members->ends[0], descending);
 	int64		last = lb_directed(members->ends[1], descending);
@@ -100,8 +100,20 @@ is_safe(PageNode *node, const LbDefinition *defn, const LbMemberList *members)
 		.greatest = Max(first, last)
 	};
 
-	if (!node->checks || node->stretch.skip == 0 || !members->has_ends ||
-		!lb_may_raise((Node *) a->css.ss.ps.plan->targetlist, &score))
+	return !lb_may_raise((Node *) node->answer.css.ss.ps.plan->targetlist,
+						 &score);
+}
+
+/* The same, also if the page has no row for which the node computes it. */
+static bool
+is_safe(PageNode *node, const LbDefinition *defn, const LbMemberList *members)
+{
+	LbAnswer   *a = &node->answer;
+
+	if (node->stretch.skip == 0 || !members->any ||
+		((!node->checks || raises_none(node, defn, members)) &&
+		 (members->n > 0 ||
+		  !lb_may_raise_for_any(a->css.ss.ps.plan->targetlist))))
 		return true;
 	lb_answer_retract(a, LB_CAUSE_LIMIT);
 	return false;

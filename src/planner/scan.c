@@ -202,7 +202,7 @@ sort_operator(const LbColumn *column, bool reverse)
 	return column->descending == reverse ? type->lt_opr : type->gt_opr;
 }
 
-/* No column has nulls, so they may be where the query wants them. */
+/* The board has no nulls, so they may be where the query wants them. */
 static PathKey *
 as_in_query(const PlannerInfo *root, PathKey *key)
 {
@@ -238,16 +238,23 @@ is_redundant(const PathKey *key, const List *pathkeys)
 
 /*
  * The pathkeys of a scan that the query can use; those of the first nkeys
- * columns.
+ * columns.  *nulls_first is set to where the child has to put the nulls of
+ * each column of the key: the child may have rows that the board does not
+ * have.
  */
 static List *
-find_pathkeys(const Match *match, bool reverse, int *nkeys)
+find_pathkeys(const Match *match, bool reverse, int *nkeys,
+			  List **nulls_first)
 {
 	PlannerInfo *root = match->source->root;
 	RelOptInfo *rel = match->source->rel;
 	List	   *pathkeys = NIL;
 	int			ends[LB_MAX_BOARD_COLUMNS];
 
+	*nulls_first = NIL;
+	for (int i = 0; i < list_length(match->keys); i++)
+		*nulls_first = lappend_int(*nulls_first,
+								   match->defn->columns[i].descending != reverse);
 	for (int i = match->quals.nequal; i < list_length(match->keys); i++)
 	{
 		Oid			operator = sort_operator(&match->defn->columns[i], reverse);
@@ -260,6 +267,7 @@ find_pathkeys(const Match *match, bool reverse, int *nkeys)
 		key = as_in_query(root, linitial_node(PathKey, one));
 		if (is_redundant(key, pathkeys))
 			continue;
+		lfirst_int(list_nth_cell(*nulls_first, i)) = key->pk_nulls_first;
 		ends[list_length(pathkeys)] = i + 1;
 		pathkeys = lappend(pathkeys, key);
 	}
@@ -281,7 +289,8 @@ enum
 	PATH_EXPRS,
 	PATH_OTHERS,				/* RestrictInfos of the node's qual */
 	PATH_KEYS,					/* of the child's sort: expressions */
-	PATH_OPERATORS				/* likewise */
+	PATH_OPERATORS,				/* likewise, */
+	PATH_NULLS_FIRST			/* and whether nulls are first */
 };
 
 /* Put a plan above another one, which has some cost of its own. */
@@ -307,7 +316,7 @@ sort_cost(double rows)
  * a Result above the scan, which has a one-time filter, that is it.
  */
 static Plan *
-sort_plan(Plan *child, List *keys, List *operators)
+sort_plan(Plan *child, List *keys, List *operators, List *nulls_first)
 {
 	int			n = list_length(keys);
 	Result	   *result = IsA(child, Result) ? (Result *) child : NULL;
@@ -336,9 +345,7 @@ sort_plan(Plan *child, List *keys, List *operators)
 		}
 		sort->sortColIdx[i] = entry->resno;
 		sort->sortOperators[i] = list_nth_oid(operators, i);
-		sort->nullsFirst[i] = sort->sortOperators[i] ==
-			lookup_type_cache(getBaseType(exprType((Node *) key)),
-							  TYPECACHE_GT_OPR)->gt_opr;
+		sort->nullsFirst[i] = list_nth_int(nulls_first, i);
 		sort->collations[i] = exprCollation((Node *) key);
 	}
 	put_above(&sort->plan, child, child->targetlist,
@@ -376,7 +383,8 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, struct CustomPath *path,
 	scan->custom_plans =
 		list_make1(sort_plan(linitial(custom_plans),
 							 list_nth(path->custom_private, PATH_KEYS),
-							 list_nth(path->custom_private, PATH_OPERATORS)));
+							 list_nth(path->custom_private, PATH_OPERATORS),
+							 list_nth(path->custom_private, PATH_NULLS_FIRST)));
 	scan->custom_private = list_nth(path->custom_private, PATH_PRIVATE);
 	scan->custom_exprs = list_nth(path->custom_private, PATH_EXPRS);
 	scan->methods = &lb_scan_methods;
@@ -570,8 +578,57 @@ child_can_sort(const Match *match, int n)
 	return true;
 }
 
+/* The operands of a qual that the node checks. */
+static List *
+operands_of(const Match *match, Expr *clause)
+{
+	List	   *args = IsA(clause, OpExpr) ? ((OpExpr *) clause)->args :
+		IsA(clause, ScalarArrayOpExpr) ? ((ScalarArrayOpExpr *) clause)->args :
+		NIL;
+	List	   *operands = NIL;
+	ListCell   *lc;
+
+	foreach(lc, args)
+	{
+		if (lb_is_operand(match->source, lfirst(lc)))
+			operands = lappend(operands, lfirst(lc));
+	}
+	return operands;
+}
+
+/*
+ * The operands that may have another value later in the query, such as
+ * current_setting().  Those are left out that the query need not evaluate, in
+ * an OR or behind the first one of a row: they could raise an error.
+ */
+static List *
+find_changing(const Match *match)
+{
+	const LbQuals *quals = &match->quals;
+	List	   *exprs = list_copy(quals->one_time);
+	List	   *changing = NIL;
+	ListCell   *lc;
+
+	for (int i = 0; i < lb_count_values(quals); i++)
+		exprs = lappend(exprs, quals->values[i]);
+	if (quals->unless != NULL)
+		exprs = lappend(exprs, quals->unless);
+	foreach(lc, quals->operands)
+		exprs = lappend(exprs, linitial((List *) lfirst(lc)));
+	foreach(lc, match->others)
+		exprs = list_concat(exprs,
+							operands_of(match, lfirst_node(RestrictInfo, lc)->clause));
+	foreach(lc, exprs)
+	{
+		if (contain_mutable_functions(lfirst(lc)))
+			changing = lappend(changing, lfirst(lc));
+	}
+	return changing;
+}
+
 static void
-add_path_for(const Match *match, bool reverse, List *pathkeys)
+add_path_for(const Match *match, bool reverse, List *pathkeys,
+			 List *nulls_first)
 {
 	RelOptInfo *rel = match->source->rel;
 	CustomPath *path = makeNode(CustomPath);
@@ -582,6 +639,7 @@ add_path_for(const Match *match, bool reverse, List *pathkeys)
 	Path	   *child = find_child(match);
 
 	exprs = lappend(exprs, copyObject(match->quals.operands));
+	exprs = lappend(exprs, copyObject(find_changing(match)));
 	private = lappend(private, match->quals.conds);
 
 	/*
@@ -607,8 +665,8 @@ add_path_for(const Match *match, bool reverse, List *pathkeys)
 	path->path.pathkeys = pathkeys;
 	path->methods = &path_methods;
 	path->custom_paths = list_make1(child);
-	path->custom_private = list_make5(private, exprs, match->others, keys,
-									  operators);
+	path->custom_private = lappend(list_make5(private, exprs, match->others,
+											  keys, operators), nulls_first);
 	set_cost(match, path);
 	add_path(rel, &path->path);
 
@@ -642,7 +700,9 @@ lb_add_scan_paths(PlannerInfo *root, RelOptInfo *rel)
 		for (int reverse = 0; reverse <= 1; reverse++)
 		{
 			int			nkeys;
-			List	   *pathkeys = find_pathkeys(&match, reverse, &nkeys);
+			List	   *nulls_first;
+			List	   *pathkeys = find_pathkeys(&match, reverse, &nkeys,
+												 &nulls_first);
 
 			if (pathkeys != NIL && !child_can_sort(&match, nkeys))
 				pathkeys = NIL;
@@ -651,7 +711,7 @@ lb_add_scan_paths(PlannerInfo *root, RelOptInfo *rel)
 			/* A page in this order has a better path, too. */
 			if (pathkeys != NIL &&
 				!(match.page && pathkeys_contained_in(root->sort_pathkeys, pathkeys)))
-				add_path_for(&match, reverse, pathkeys);
+				add_path_for(&match, reverse, pathkeys, nulls_first);
 		}
 		if (!any && root->sort_pathkeys != NIL)
 			(void) lb_miss(&source, match.defn, LB_MISS_ORDER);

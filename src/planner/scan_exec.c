@@ -14,6 +14,11 @@
  * rows that satisfy the node's qual are not where the planner has expected
  * them, or the plan asks for more rows than it expected.
  *
+ * The child evaluates its quals when it begins.  A cursor may have returned
+ * rows long before, and a stable function such as current_setting() may have
+ * another value by then.  So the scan evaluates its operands once, and looks
+ * before it begins the child whether they still have their values.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -24,6 +29,7 @@
 #endif
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "reads/fetch.h"
 #include "storage/bufmgr.h"
 #include "utils/datum.h"
@@ -57,22 +63,27 @@ typedef struct ScanNode
 	int			pages;			/* ... and LB_SCAN_PAGES */
 	bool		limited;		/* by a Limit node: */
 	LbPageLimit limit;
+	int			nchanging;		/* LB_SCAN_CHANGING */
+	ExprState **changing;
+	NullableDatum *before;		/* their values at the first row */
 	LbFetch		fetch;
 	MemoryContext context;		/* of a batch */
 
 	/* For a scan. */
 	bool		begun;			/* it has evaluated its operands */
 	bool		in_child;
+	bool		cannot_give_up; /* the child has other rows by now */
 	int64		nreturned;		/* rows */
 	double		growth;			/* of the table, since it was planned */
 	LbStretch	stretch;		/* the next batch */
+	MemoryContext of_scan;		/* of these, once it has begun: */
+	LbDefinition defn;
+	Datum		board_values[LB_MAX_VALUE_COLUMNS];
 
 	/* For a batch. */
 	bool		last;
 	int64		next;			/* member */
 	LbMemberList members;
-	LbDefinition defn;
-	Datum		board_values[LB_MAX_VALUE_COLUMNS];
 } ScanNode;
 
 
@@ -81,15 +92,17 @@ typedef struct ScanNode
  * ----------------------------------------------------------------
  */
 
-/* Keep what the rows of a batch need. */
+/* Keep what the rows of a scan need. */
 static void
-keep_batch(ScanNode *node)
+keep_board(ScanNode *node)
 {
 	const LbAnswer *a = &node->answer;
-	MemoryContext old = MemoryContextSwitchTo(node->context);
+	MemoryContext old;
 	int16		len;
 	bool		byval;
 
+	MemoryContextReset(node->of_scan);
+	old = MemoryContextSwitchTo(node->of_scan);
 	lb_copy_defn(&node->defn, a->access.target.defn);
 	for (int i = 0; i < a->nvalues; i++)
 	{
@@ -97,6 +110,12 @@ keep_batch(ScanNode *node)
 		node->board_values[i] = datumCopy(a->board_values[i], byval, len);
 	}
 	MemoryContextSwitchTo(old);
+}
+
+/* Let the next batch begin behind this one. */
+static void
+end_batch(ScanNode *node)
+{
 	node->stretch.skip += node->members.n;
 	node->last = node->members.n < node->stretch.max_rows;
 	node->stretch.max_rows = Min(node->stretch.max_rows * 2, LARGEST_BATCH);
@@ -113,14 +132,17 @@ read_batch(ScanNode *node)
 	bool		empty = false;
 	const LbDefinition *defn;
 
+	a->same_board = node->begun;
+	if (node->begun)
+	{
+		/* EXPLAIN counts scans, not batches. */
+		a->by_index--;
+		memcpy(a->board_values, node->board_values, sizeof(a->board_values));
+	}
 	memset(&node->members, 0, sizeof(LbMemberList));
 	MemoryContextReset(node->context);
 	node->members.context = node->context;
 	node->next = 0;
-
-	/* EXPLAIN counts scans, not batches. */
-	if (node->begun)
-		a->by_index--;
 	defn = lb_answer_prepare(a, &empty);
 	if (defn == NULL)
 		return false;
@@ -135,8 +157,10 @@ read_batch(ScanNode *node)
 					  a->css.ss.ps.ps_ExprContext, &node->stretch.range);
 	if (!lb_read_stretch(a, &node->stretch, &node->members))
 		return false;
+	if (!node->begun)
+		keep_board(node);
 	node->begun = true;
-	keep_batch(node);
+	end_batch(node);
 	return true;
 }
 
@@ -192,7 +216,7 @@ is_too_long(ScanNode *node)
 {
 	double		most;
 
-	if (node->most == 0)
+	if (node->most == 0 || node->cannot_give_up)
 		return false;
 	if (node->stretch.skip == 0)
 		node->growth =
@@ -226,6 +250,60 @@ find_bound(ScanNode *node)
 	return limit.max_rows + limit.skip;
 }
 
+/* Evaluate an operand that may change, in the per-tuple memory. */
+static NullableDatum
+evaluate(ScanNode *node, int i, int16 *len, bool *byval)
+{
+	NullableDatum result;
+
+	get_typlenbyval(exprType((Node *) node->changing[i]->expr), len, byval);
+	result.value = ExecEvalExprSwitchContext(node->changing[i],
+											 node->answer.css.ss.ps.ps_ExprContext,
+											 &result.isnull);
+	return result;
+}
+
+/*
+ * Keep the values that such operands have at the first row.  They raise no
+ * error here: the row satisfies the quals.
+ */
+static void
+keep_changing(ScanNode *node)
+{
+	for (int i = 0; i < node->nchanging; i++)
+	{
+		int16		len;
+		bool		byval;
+		NullableDatum value = evaluate(node, i, &len, &byval);
+		MemoryContext old = MemoryContextSwitchTo(node->of_scan);
+
+		if (!value.isnull)
+			value.value = datumCopy(value.value, byval, len);
+		node->before[i] = value;
+		MemoryContextSwitchTo(old);
+	}
+}
+
+/* Whether the child has the rows of which the node has returned some. */
+static bool
+child_has_rows(ScanNode *node)
+{
+	if (node->nreturned == 0)
+		return true;
+	for (int i = 0; i < node->nchanging; i++)
+	{
+		int16		len;
+		bool		byval;
+		NullableDatum value = evaluate(node, i, &len, &byval);
+
+		if (value.isnull != node->before[i].isnull ||
+			(!value.isnull &&
+			 !datum_image_eq(value.value, node->before[i].value, byval, len)))
+			return false;
+	}
+	return true;
+}
+
 /*
  * Go on with the child, behind the rows that have been returned.  If only the
  * best ones are asked for, its sort needs to keep no more.
@@ -233,6 +311,13 @@ find_bound(ScanNode *node)
 static TupleTableSlot *
 go_on_in_child(ScanNode *node)
 {
+	if (!child_has_rows(node))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot find the rows behind those that the query has returned"),
+				 errdetail("Board \"%s\" is of no use any more, and a condition of the query has changed since its first row.",
+						   node->defn.name),
+				 errhint("Set leaderboard.enable_planner to off for this cursor.")));
 	node->in_child = true;
 	ExecClearTuple(node->answer.css.ss.ss_ScanTupleSlot);
 	lb_answer_bound_child(&node->answer, find_bound(node));
@@ -266,8 +351,13 @@ exec_scan(CustomScanState *css)
 			}
 			if (is_too_long(node))
 			{
-				lb_answer_retract(&node->answer, LB_CAUSE_LIMIT);
-				return go_on_in_child(node);
+				node->cannot_give_up = !child_has_rows(node);
+				if (!node->cannot_give_up)
+				{
+					lb_answer_retract(&node->answer, LB_CAUSE_LIMIT);
+					return go_on_in_child(node);
+				}
+				node->stretch.max_rows = FIRST_BATCH;
 			}
 			if (!next_batch(node))
 				return go_on_in_child(node);
@@ -281,7 +371,8 @@ exec_scan(CustomScanState *css)
 		context->ecxt_scantuple = slot;
 		if (ExecQual(css->ss.ps.qual, context))
 		{
-			node->nreturned++;
+			if (node->nreturned++ == 0)
+				keep_changing(node);
 			return project == NULL ? slot : ExecProject(project);
 		}
 		lb_answer_filtered(&node->answer, RelationGetRelid(node->answer.table));
@@ -297,10 +388,21 @@ exec_scan(CustomScanState *css)
 static void
 clear(ScanNode *node)
 {
-	node->begun = node->in_child = node->last = false;
+	node->begun = node->in_child = node->last = node->cannot_give_up = false;
 	node->nreturned = node->next = node->members.n = 0;
 	node->stretch.skip = 0;
 	node->stretch.max_rows = FIRST_BATCH;
+}
+
+static void
+init_changing(ScanNode *node, const List *exprs)
+{
+	node->nchanging = list_length(exprs);
+	node->changing = palloc(node->nchanging * sizeof(ExprState *));
+	node->before = palloc(node->nchanging * sizeof(NullableDatum));
+	for (int i = 0; i < node->nchanging; i++)
+		node->changing[i] = ExecInitExpr(list_nth(exprs, i),
+										 &node->answer.css.ss.ps);
 }
 
 static void
@@ -327,12 +429,16 @@ begin_scan(CustomScanState *css, EState *estate, int eflags)
 	node->most_in_vain = list_nth_int(order, LB_SCAN_MOST_IN_VAIN);
 	node->most = list_nth_int(order, LB_SCAN_MOST);
 	node->pages = list_nth_int(order, LB_SCAN_PAGES);
+	init_changing(node, list_nth(scan->custom_exprs, LB_SCAN_CHANGING));
 	node->limited = list_length(scan->custom_exprs) > LB_SCAN_LIMIT;
 	if (node->limited)
 		lb_page_limit_begin(&node->limit, &node->answer, LB_SCAN_LIMIT);
 	node->context = AllocSetContextCreate(CurrentMemoryContext,
 										  "leaderboard scan",
 										  ALLOCSET_DEFAULT_SIZES);
+	node->of_scan = AllocSetContextCreate(CurrentMemoryContext,
+										  "leaderboard scan's board",
+										  ALLOCSET_SMALL_SIZES);
 	clear(node);
 }
 
