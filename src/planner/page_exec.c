@@ -101,7 +101,7 @@ is_safe(PageNode *node, const LbDefinition *defn, const LbMemberList *members)
 	};
 
 	if (!node->checks || node->stretch.skip == 0 || !members->has_ends ||
-		!lb_may_raise((Node *) a->css.ss.ps.plan->targetlist, &score))
+		!lb_may_raise((Node *) a->css.ss.ps.plan->targetlist, NULL, &score))
 		return true;
 	lb_answer_retract(a, LB_CAUSE_LIMIT);
 	return false;
@@ -139,6 +139,7 @@ answer(PageNode *node)
 	lb_find_range(defn, node->conds, node->nconds,
 				  a->css.ss.ps.ps_ExprContext, &node->stretch.range);
 	return lb_read_stretch(a, &node->stretch, &members) &&
+		lb_page_limit_found(&node->limit, a, &node->stretch, members.n > 0) &&
 		is_safe(node, a->access.target.defn, &members) &&
 		fetch_rows(node, a->access.target.defn, &members);
 }

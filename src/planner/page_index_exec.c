@@ -239,6 +239,8 @@ find_start(PageIndexNode *node)
 				  &node->stretch.range);
 	if (!read_first(node, &first, &any))
 		return IN_CHILD;
+	if (!lb_page_limit_found(&node->limit, a, &node->stretch, any))
+		return IN_CHILD;
 	if (!any)
 		return AT_END;
 	begin_index(node, a->access.target.defn, &first);

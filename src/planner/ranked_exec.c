@@ -289,9 +289,10 @@ find_by_ranks(RankedNode *node)
 	lb_find_range(defn, node->conds, node->nconds, context,
 				  &node->stretch.range);
 	find_places(node, context);
-	if (lb_stretch_is_empty(&node->stretch))
+	if (lb_stretch_is_empty(&node->stretch) && !node->limit.raises)
 		return true;
 	return lb_read_stretch(a, &node->stretch, &members) &&
+		lb_page_limit_found(&node->limit, a, &node->stretch, members.n > 0) &&
 		fetch_rows(node, &members);
 }
 
