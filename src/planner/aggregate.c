@@ -80,7 +80,7 @@ add_agg(Match *match, LbAggKind kind, bool reverse, List *types,
 		List *operands)
 {
 	match->aggs = lappend(match->aggs,
-						  list_concat(list_make2_int(kind, reverse), types));
+						  list_concat(list_make3_int(kind, reverse, false), types));
 	match->operands = lappend(match->operands, operands);
 	return true;
 }
@@ -265,7 +265,8 @@ add_kind(Match *match, const Aggref *agg)
 }
 
 /*
- * The node evaluates operands also if there are no rows.  These raise nothing.
+ * The node evaluates operands also if there are no rows.  These raise nothing,
+ * but for subqueries (is_late()).
  */
 static bool
 raise_nothing(const List *operands)
@@ -282,6 +283,19 @@ raise_nothing(const List *operands)
 		}
 	}
 	return true;
+}
+
+/*
+ * A condition of FILTER may compare with a subquery, which PostgreSQL runs for
+ * the first row that the condition is evaluated for.  So does the node if that
+ * is the first row of the query.  Returns false if it need not be.
+ */
+static bool
+is_late(const Match *match, const Aggref *agg, bool *late)
+{
+	*late = agg->aggfilter != NULL &&
+		lb_has_subquery(match->source->root, (Node *) agg->aggfilter);
+	return !*late || IsA(agg->aggfilter, OpExpr);
 }
 
 /*
@@ -318,6 +332,7 @@ add_aggref(Match *match, const Aggref *agg)
 {
 	const LbSource *source = match->source;
 	bool		filter = agg->aggfilter != NULL;
+	bool		late = false;
 	List	   *clauses = match->clauses;
 
 	if (filter)
@@ -331,13 +346,16 @@ add_aggref(Match *match, const Aggref *agg)
 	if (list_length(match->both.one_time) !=
 		list_length(match->quals.one_time))
 		return lb_miss(source, match->defn, LB_MISS_FILTER);
-	if (filter && !raise_nothing(match->both.operands))
+	if (filter && (!raise_nothing(match->both.operands) ||
+				   !is_late(match, agg, &late)))
 		return lb_miss(source, match->defn, LB_MISS_FILTER);
 	if (match->quals.open != 0 && !adds_up(agg))
 		return lb_miss(source, match->defn, LB_MISS_WHICH_BOARD);
 	if (!add_kind(match, agg))
 		return lb_miss_expr(source, match->defn, LB_MISS_AGGREGATE,
 							unconstify(Aggref *, agg));
+	if (filter)
+		lfirst_int(list_nth_cell(llast(match->aggs), LB_AGG_LATE)) = late;
 	match->filters = lappend(match->filters,
 							 filter ? match->both.conds : NIL);
 	match->filter_operands = lappend(match->filter_operands,
@@ -492,7 +510,7 @@ make_exprs(const Match *match)
 	exprs = lappend(exprs, copyObject(match->operands));
 	exprs = lappend(exprs, copyObject(match->filter_operands));
 	return list_concat(exprs, subquery == NULL ? list_make2(NIL, NIL) :
-					   lb_page_limit_exprs(subquery));
+					   lb_page_limit_exprs(match->source->root));
 }
 
 static void

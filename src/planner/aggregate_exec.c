@@ -47,6 +47,7 @@ typedef struct Asked
 	LbOperands	operands;
 	int			nconds;			/* with FILTER: of its own range */
 	LbCond	   *conds;
+	bool		late;			/* only if the query has rows */
 
 	/* For a scan: what the operands are, and the result. */
 	LbRange		range;			/* with FILTER */
@@ -72,6 +73,8 @@ typedef struct AggNode
 	LbCond	   *conds;
 	int			naggs;
 	Asked	   *aggs;
+	bool		late_wanted;	/* for a scan: the late ranges are needed ... */
+	bool		late_found;		/* ... and known */
 	LbRange		range;
 	LbPageLimit limit;			/* of a subquery */
 	bool		limited;		/* it leaves rows, which are counted */
@@ -159,7 +162,7 @@ evaluate(AggNode *node, const LbDefinition *defn, bool empty)
 		Asked	   *agg = &node->aggs[i];
 
 		agg->isnull = false;
-		if (agg->nconds > 0 && !empty)
+		if (agg->nconds > 0 && !empty && !agg->late)
 			lb_find_range(defn, agg->conds, agg->nconds, context, &agg->range);
 		if (agg->kind == LB_AGG_PERCENTILE_DISC)
 		{
@@ -324,7 +327,11 @@ take_all(AggNode *node, const LbDefinition *defn, const LbView *view)
 	{
 		Asked	   *agg = &node->aggs[i];
 
-		if (agg->nconds > 0)
+		if (agg->late && !node->late_found && rows.before < rows.upto)
+			node->late_wanted = true;
+		else if (agg->late && !node->late_found)
+			take(&rows, agg);
+		else if (agg->nconds > 0)
 		{
 			Rows		filtered = rows_in(defn, view, &agg->range);
 
@@ -357,6 +364,31 @@ is_sure(const AggNode *node, const LbDefinition *defn)
 }
 
 /*
+ * The board has rows of the query: so PostgreSQL would evaluate all conditions
+ * of FILTER.  Releases the lock meanwhile.
+ */
+static bool
+find_late_ranges(AggNode *node)
+{
+	LbAnswer   *a = &node->answer;
+
+	lb_answer_unlock(a);
+	for (int i = 0; i < node->naggs; i++)
+	{
+		Asked	   *agg = &node->aggs[i];
+
+		if (agg->late)
+			lb_find_range(a->access.target.defn, agg->conds, agg->nconds,
+						  a->css.ss.ps.ps_ExprContext, &agg->range);
+	}
+	node->late_wanted = false;
+	node->late_found = true;
+	a->by_index--;
+	a->same_read = true;
+	return lb_answer_lock(a, node->distinct);
+}
+
+/*
  * Answer from the index of the target's board.  Returns false if the child
  * must be run.
  */
@@ -368,6 +400,12 @@ answer_board(AggNode *node)
 	if (!lb_answer_lock(a, node->distinct))
 		return false;
 	take_all(node, a->access.target.defn, &a->access.view);
+	if (node->late_wanted)
+	{
+		if (!find_late_ranges(node))
+			return false;
+		take_all(node, a->access.target.defn, &a->access.view);
+	}
 	if (!is_sure(node, a->access.target.defn))
 	{
 		lb_answer_refuse_locked(a, LB_CAUSE_LIMIT);
@@ -571,6 +609,7 @@ answer(AggNode *node)
 	bool		empty = valid && lb_stretch_is_empty(&node->rows);
 	const LbDefinition *defn;
 
+	node->late_wanted = node->late_found = false;
 	lb_answer_new_read(a);
 	defn = lb_answer_prepare(a, &empty);
 	if (defn == NULL)
@@ -660,6 +699,7 @@ init_agg(Asked *agg, const List *spec, const List *operands, PlanState *node)
 
 	agg->kind = (LbAggKind) list_nth_int(spec, LB_AGG_KIND);
 	agg->reverse = list_nth_int(spec, LB_AGG_REVERSE);
+	agg->late = list_nth_int(spec, LB_AGG_LATE);
 	for (int i = 0; i < list_length(operands); i++)
 	{
 		types = lappend_int(types, list_nth_int(spec, LB_AGG_OPERANDS + 2 * i));

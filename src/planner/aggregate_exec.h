@@ -31,13 +31,15 @@ typedef enum LbAggKind
 
 /*
  * An aggregate of a plan: a list of its kind, of whether it sorts in the
- * reverse of the board's order, and for each operand of its type and of
- * whether nulls are first.  These are the places of the elements.
+ * reverse of the board's order, of whether its FILTER is evaluated only if the
+ * query has rows, and for each operand of its type and of whether nulls are
+ * first.  These are the places of the elements.
  */
 enum
 {
 	LB_AGG_KIND,
 	LB_AGG_REVERSE,
+	LB_AGG_LATE,
 	LB_AGG_OPERANDS
 };
 

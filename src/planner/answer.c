@@ -10,10 +10,15 @@
  * node is right.
  *
  * Mostly no scan runs the child, and initializing it can take longer than the
- * answer.  So the node initializes it when it first runs it, in the memory and
- * with the flags that it would have had at the start.  Subplans and InitPlans
- * below it belong to the whole plan, and the executor has initialized those.
- * With EXPLAIN the child is initialized at once, to be shown.
+ * answer.  So the node initializes it when it first runs it, in the memory,
+ * with the flags and as the role that it would have had at the start: a cursor
+ * that a function with its owner's rights has opened is read by another role,
+ * which may not call its functions.  The table below it is open from the
+ * start, and so are the partitions below a cursor's: then this session cannot
+ * truncate or drop them before, as it cannot with the ordinary plan.  Subplans
+ * and InitPlans below it belong to the whole plan, and the executor has
+ * initialized those.  With EXPLAIN the child is initialized at once, to be
+ * shown.
  *
  * The executor has locked the table, and checked the privileges of the role
  * whose query or view this is, for the columns that the query names.
@@ -25,12 +30,15 @@
 #if PG_VERSION_NUM >= 180000
 #include "commands/explain_format.h"
 #endif
+#include "access/table.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_proc.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "parser/parsetree.h"
+#include "tcop/pquery.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -41,6 +49,7 @@
 #include "planner/range.h"
 #include "reads/query.h"
 #include "util/compat.h"
+#include "util/user.h"
 
 bool		lb_enable_planner = true;
 int			lb_planner_child = LB_CHILD_ON_DEMAND;
@@ -108,12 +117,82 @@ begin_child(LbAnswer *a)
 	CustomScan *scan = (CustomScan *) a->css.ss.ps.plan;
 	EState	   *estate = a->css.ss.ps.state;
 	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
-	PlanState  *child = ExecInitNode(linitial(scan->custom_plans), estate,
-									 a->eflags);
+	LbUser		saved;
+	PlanState  *child;
 
+	lb_switch_user(&saved, a->user, 0);
+	child = ExecInitNode(linitial(scan->custom_plans), estate, a->eflags);
+	lb_restore_user(&saved);
 	a->css.custom_ps = list_make1(child);
 	MemoryContextSwitchTo(old);
 	return child;
+}
+
+static void
+open_table(LbAnswer *a, Index relid)
+{
+	const RangeTblEntry *rte = exec_rt_fetch(relid, a->css.ss.ps.state);
+
+	/* The node's own table is open. */
+	if (a->table == NULL || RelationGetRelid(a->table) != rte->relid)
+		a->child_tables = lappend(a->child_tables,
+								  table_open(rte->relid, rte->rellockmode));
+}
+
+/* Whether the plan that begins is a cursor's, and may be run later. */
+static bool
+is_cursor(void)
+{
+	return ActivePortal != NULL && ActivePortal->status == PORTAL_DEFINED &&
+		ActivePortal->name[0] != '\0';
+}
+
+/*
+ * Open the tables of a plan.  Many partitions take longer to open than an
+ * index to answer.
+ */
+static void
+open_tables(LbAnswer *a, const Plan *plan)
+{
+	List	   *plans = NIL;
+	ListCell   *lc;
+
+	if (plan == NULL)
+		return;
+	check_stack_depth();
+	switch (nodeTag(plan))
+	{
+		case T_SeqScan:
+		case T_IndexScan:
+		case T_IndexOnlyScan:
+		case T_BitmapHeapScan:
+		case T_TidScan:
+		case T_TidRangeScan:
+			open_table(a, ((const Scan *) plan)->scanrelid);
+			break;
+		case T_CustomScan:
+			if (((const Scan *) plan)->scanrelid > 0)
+				open_table(a, ((const Scan *) plan)->scanrelid);
+			plans = ((const CustomScan *) plan)->custom_plans;
+			break;
+		case T_Append:
+			if (is_cursor())
+				plans = ((const Append *) plan)->appendplans;
+			break;
+		case T_MergeAppend:
+			if (is_cursor())
+				plans = ((const MergeAppend *) plan)->mergeplans;
+			break;
+		case T_SubqueryScan:
+			open_tables(a, ((const SubqueryScan *) plan)->subplan);
+			break;
+		default:
+			break;
+	}
+	foreach(lc, plans)
+		open_tables(a, lfirst(lc));
+	open_tables(a, outerPlan(plan));
+	open_tables(a, innerPlan(plan));
 }
 
 static PlanState *
@@ -205,6 +284,7 @@ lb_answer_begin(CustomScanState *node, EState *estate, int eflags)
 	a->one_time = ExecInitQual(list_nth(scan->custom_exprs, LB_EXPRS_ONE_TIME),
 							   (PlanState *) node);
 	a->eflags = eflags;
+	a->user = GetUserId();
 	lb_check_functions(scan->custom_scan_tlist);
 	lb_check_functions(list_nth(scan->custom_exprs, LB_EXPRS_CLAUSES));
 	lb_check_functions(list_nth(scan->custom_exprs, LB_EXPRS_BOARD));
@@ -222,6 +302,8 @@ lb_answer_begin(CustomScanState *node, EState *estate, int eflags)
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) || estate->es_instrument != 0 ||
 		lb_planner_child == LB_CHILD_EAGER)
 		(void) begin_child(a);
+	else
+		open_tables(a, linitial(scan->custom_plans));
 }
 
 void
@@ -242,10 +324,14 @@ lb_answer_filtered(LbAnswer *a, Oid table)
 void
 lb_answer_end(CustomScanState *node)
 {
-	PlanState  *child = child_of((LbAnswer *) node);
+	LbAnswer   *a = (LbAnswer *) node;
+	PlanState  *child = child_of(a);
+	ListCell   *lc;
 
 	if (child != NULL)
 		ExecEndNode(child);
+	foreach(lc, a->child_tables)
+		table_close(lfirst(lc), NoLock);
 }
 
 void

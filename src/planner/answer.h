@@ -79,6 +79,8 @@ typedef struct LbAnswer
 													 * in the expression
 													 * context's memory */
 	int			eflags;
+	List	   *child_tables;	/* open for the child, which has not begun */
+	Oid			user;			/* the role as which the plan has begun */
 	LbAccess	access;
 	char		room[LB_ROW_ROOM];	/* for the value */
 

@@ -9,6 +9,10 @@
  * from the least and the greatest value of one, if they are known: score + 1
  * is in range unless some score is the greatest integer.
  *
+ * The parameter that stands for an uncorrelated subquery can raise anything:
+ * the executor runs the subquery where the parameter is first evaluated.  But
+ * if it is evaluated for each row, it does not depend on the row.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -24,6 +28,14 @@
 
 #include "planner/columns.h"
 #include "planner/no_error.h"
+
+/* What is known of an expression beside what it is. */
+typedef struct Facts
+{
+	const PlannerInfo *root;	/* or NULL, see lb_may_raise() */
+	const LbKnownColumn *known; /* or NULL */
+	bool		each_row;		/* it is computed for each row */
+} Facts;
 
 /* Integers from least to greatest. */
 typedef struct IntegerRange
@@ -45,8 +57,9 @@ typedef enum Arithmetic
 	REMAINDER
 } Arithmetic;
 
-static bool find_integers(Node *expr, const LbKnownColumn *known,
+static bool find_integers(Node *expr, const Facts *facts,
 						  IntegerRange *range);
+static bool may_raise(Node *node, void *context);
 
 
 /* ----------------------------------------------------------------
@@ -204,7 +217,7 @@ combine(Arithmetic what, const IntegerRange *a, const IntegerRange *b,
 
 /* A function, or the one of an operator. */
 static bool
-find_result(Oid function, List *args, Oid type, const LbKnownColumn *known,
+find_result(Oid function, List *args, Oid type, const Facts *facts,
 			IntegerRange *range)
 {
 	Arithmetic	what = what_it_does(function);
@@ -212,12 +225,12 @@ find_result(Oid function, List *args, Oid type, const LbKnownColumn *known,
 	IntegerRange b = {0, 0};
 	IntegerRange whole = of_type(type);
 
-	if (what == NOTHING || !find_integers(linitial(args), known, &a))
+	if (what == NOTHING || !find_integers(linitial(args), facts, &a))
 		return false;
 	if (what == CAST)
 		*range = a;
 	else if (what == NEGATE ? !combine(SUBTRACT, &b, &a, range) :
-			 !find_integers(lsecond(args), known, &b) ||
+			 !find_integers(lsecond(args), facts, &b) ||
 			 !combine(what, &a, &b, range))
 		return false;
 	return range->least >= whole.least && range->greatest <= whole.greatest;
@@ -228,8 +241,9 @@ find_result(Oid function, List *args, Oid type, const LbKnownColumn *known,
  * may raise an error, or if it has other values than integers.
  */
 static bool
-find_integers(Node *expr, const LbKnownColumn *known, IntegerRange *range)
+find_integers(Node *expr, const Facts *facts, IntegerRange *range)
 {
+	const LbKnownColumn *known = facts->known;
 	Oid			type;
 	Oid			function;
 	List	   *args;
@@ -257,8 +271,8 @@ find_integers(Node *expr, const LbKnownColumn *known, IntegerRange *range)
 	}
 	function = function_of(expr, &args);
 	if (what_it_does(function) != NOTHING)
-		return find_result(function, args, type, known, range);
-	return !lb_may_raise(expr, known);
+		return find_result(function, args, type, facts, range);
+	return !may_raise(expr, unconstify(Facts *, facts));
 }
 
 
@@ -286,10 +300,59 @@ is_safe_cast(Node *node)
 		 ((FuncExpr *) node)->funcid == F_NUMERIC_INT8);
 }
 
+/* What has no columns is the same for all rows. */
 static bool
-depends_on_row(Node *expr)
+depends_on_row(Node *node)
 {
-	return contain_var_clause(expr) || contain_window_function(expr);
+	return contain_var_clause(node) || contain_window_function(node);
+}
+
+/*
+ * Whether a parameter stands for a subquery of the query, or of one around it.
+ * One that stands for a column of a query around it has its value already.
+ */
+static bool
+is_subquery(const Param *param, const PlannerInfo *root)
+{
+	ListCell   *lc;
+
+	if (param->paramkind != PARAM_EXEC)
+		return false;
+	for (; root != NULL; root = root->parent_root)
+	{
+		foreach(lc, root->init_plans)
+		{
+			if (list_member_int(lfirst_node(SubPlan, lc)->setParam,
+								param->paramid))
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool
+has_subquery(Node *node, void *root)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param))
+		return is_subquery((const Param *) node, root);
+	return expression_tree_walker(node, has_subquery, root);
+}
+
+bool
+lb_has_subquery(const PlannerInfo *root, Node *expr)
+{
+	return has_subquery(expr, unconstify(PlannerInfo *, root));
+}
+
+static bool
+parts_may_raise(Node *node, const Facts *facts, bool each_row)
+{
+	Facts		of_parts = *facts;
+
+	of_parts.each_row = each_row;
+	return expression_tree_walker(node, may_raise, &of_parts);
 }
 
 /*
@@ -298,7 +361,7 @@ depends_on_row(Node *expr)
 static bool
 may_raise(Node *node, void *context)
 {
-	const LbKnownColumn *known = (const LbKnownColumn *) context;
+	const Facts *facts = (const Facts *) context;
 	IntegerRange range;
 	List	   *args;
 
@@ -308,23 +371,24 @@ may_raise(Node *node, void *context)
 	switch (nodeTag(node))
 	{
 		case T_TargetEntry:
-
-			if (!depends_on_row(node))
-				return false;
-			break;
+			return depends_on_row(node) &&
+				parts_may_raise(node, facts, true);
+		case T_Param:
+			return !facts->each_row &&
+				is_subquery((const Param *) node, facts->root);
+		case T_BoolExpr:
+		case T_CaseExpr:
+		case T_CoalesceExpr:
+			return parts_may_raise(node, facts, false);
 		case T_List:
 		case T_Var:
 		case T_Const:
-		case T_Param:
 		case T_RelabelType:
 		case T_CollateExpr:
-		case T_BoolExpr:
 		case T_NullTest:
 		case T_BooleanTest:
-		case T_CaseExpr:
 		case T_CaseWhen:
 		case T_CaseTestExpr:
-		case T_CoalesceExpr:
 		case T_RowExpr:
 		case T_WindowFunc:
 			break;
@@ -338,7 +402,7 @@ may_raise(Node *node, void *context)
 			if (!is_safe_cast(node) &&
 				check_functions_in_node(node, may_leak, NULL))
 				return what_it_does(function_of(node, &args)) == NOTHING ||
-					!find_integers(node, known, &range);
+					!find_integers(node, facts, &range);
 			break;
 		case T_DistinctExpr:
 		case T_NullIfExpr:
@@ -353,13 +417,15 @@ may_raise(Node *node, void *context)
 }
 
 bool
-lb_may_raise(Node *expr, const LbKnownColumn *known)
+lb_may_raise(Node *expr, const PlannerInfo *root, const LbKnownColumn *known)
 {
-	return may_raise(expr, (void *) known);
+	Facts		facts = {root, known, false};
+
+	return may_raise(expr, &facts);
 }
 
 bool
-lb_may_raise_for_any(List *tlist)
+lb_may_raise_for_any(const PlannerInfo *root, List *tlist)
 {
 	ListCell   *lc;
 
@@ -367,7 +433,8 @@ lb_may_raise_for_any(List *tlist)
 	{
 		Node	   *expr = (Node *) lfirst_node(TargetEntry, lc)->expr;
 
-		if (!depends_on_row(expr) && lb_may_raise(expr, NULL))
+		if (depends_on_row(expr) ?
+			lb_has_subquery(root, expr) : lb_may_raise(expr, root, NULL))
 			return true;
 	}
 	return false;

@@ -10,7 +10,7 @@
 
 #include "postgres.h"
 
-#include "nodes/primnodes.h"
+#include "nodes/pathnodes.h"
 
 /* What is known of the values of a column of integers. */
 typedef struct LbKnownColumn
@@ -22,15 +22,23 @@ typedef struct LbKnownColumn
 
 /*
  * Whether an expression over one table, or a list of them, may raise an error
- * for some row and not for another one.  known is NULL if nothing is known of
- * a column.  Can raise what a catalog lookup can raise.
+ * for some row and not for another one.  root is that of the query which has
+ * the expression, or NULL if it has been asked with it before.  known is NULL
+ * if nothing is known of a column.  Can raise what a catalog lookup can raise.
  */
-extern bool lb_may_raise(Node *expr, const LbKnownColumn *known);
+extern bool lb_may_raise(Node *expr, const PlannerInfo *root,
+						 const LbKnownColumn *known);
 
 /*
- * Whether a column of a select list that is the same for all rows may raise an
- * error, so that it does if there is a row.  Can raise likewise.
+ * Whether a select list for which that is false may raise an error if it is
+ * computed for any row.  Likewise.
  */
-extern bool lb_may_raise_for_any(List *tlist);
+extern bool lb_may_raise_for_any(const PlannerInfo *root, List *tlist);
+
+/*
+ * Whether an expression has a parameter that stands for a subquery of the
+ * query, or of one around it.
+ */
+extern bool lb_has_subquery(const PlannerInfo *root, Node *expr);
 
 #endif							/* LB_NO_ERROR_H */

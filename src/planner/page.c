@@ -238,7 +238,7 @@ add_path_for(const Match *match, const FinalPathExtraData *limit,
 		match->ncolumns : 0;
 
 	exprs = lappend(exprs, copyObject(match->quals.operands));
-	exprs = list_concat(exprs, lb_page_limit_exprs(query));
+	exprs = list_concat(exprs, lb_page_limit_exprs(source->root));
 	private = lappend(private, match->quals.conds);
 	private = lappend(private,
 					  list_make5_int((int) match->index, match->reverse, ties,

@@ -88,9 +88,9 @@ fetch_rows(PageNode *node, const LbDefinition *defn, const LbMemberList *members
  * all scores of the range are between those at its ends.
  */
 static bool
-raises_none(const PageNode *node, const LbDefinition *defn,
-			const LbMemberList *members)
+is_safe(PageNode *node, const LbDefinition *defn, const LbMemberList *members)
 {
+	LbAnswer   *a = &node->answer;
 	bool		descending = lb_score_column(defn)->descending;
 	int64		first = lb_directed(members->ends[0], descending);
 	int64		last = lb_directed(members->ends[1], descending);
@@ -100,20 +100,8 @@ raises_none(const PageNode *node, const LbDefinition *defn,
 		.greatest = Max(first, last)
 	};
 
-	return !lb_may_raise((Node *) node->answer.css.ss.ps.plan->targetlist,
-						 &score);
-}
-
-/* The same, also if the page has no row for which the node computes it. */
-static bool
-is_safe(PageNode *node, const LbDefinition *defn, const LbMemberList *members)
-{
-	LbAnswer   *a = &node->answer;
-
-	if (node->stretch.skip == 0 || !members->any ||
-		((!node->checks || raises_none(node, defn, members)) &&
-		 (members->n > 0 ||
-		  !lb_may_raise_for_any(a->css.ss.ps.plan->targetlist))))
+	if (!node->checks || node->stretch.skip == 0 || !members->has_ends ||
+		!lb_may_raise((Node *) a->css.ss.ps.plan->targetlist, NULL, &score))
 		return true;
 	lb_answer_retract(a, LB_CAUSE_LIMIT);
 	return false;
@@ -151,6 +139,7 @@ answer(PageNode *node)
 	lb_find_range(defn, node->conds, node->nconds,
 				  a->css.ss.ps.ps_ExprContext, &node->stretch.range);
 	return lb_read_stretch(a, &node->stretch, &members) &&
+		lb_page_limit_found(&node->limit, a, &node->stretch, members.n > 0) &&
 		is_safe(node, a->access.target.defn, &members) &&
 		fetch_rows(node, a->access.target.defn, &members);
 }

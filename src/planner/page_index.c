@@ -272,7 +272,7 @@ lb_add_page_index_path(const LbSource *source, LbDefinition *defn,
 	exprs = lb_answer_exprs(&match.quals);
 	exprs = lappend(exprs, copyObject(match.quals.operands));
 	exprs = lappend(exprs, copyObject(extract_actual_clauses(source->rel->baserestrictinfo, false)));
-	exprs = list_concat(exprs, lb_page_limit_exprs(source->root->parse));
+	exprs = list_concat(exprs, lb_page_limit_exprs(source->root));
 	private = lb_answer_private(defn, &match.quals);
 	private = lappend(private, match.quals.conds);
 	private = lappend(private,

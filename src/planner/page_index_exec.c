@@ -30,7 +30,6 @@
 #include "utils/tuplestore.h"
 
 #include "planner/answer.h"
-#include "planner/no_error.h"
 #include "planner/page_index_exec.h"
 #include "planner/page_limit.h"
 #include "planner/range.h"
@@ -84,7 +83,6 @@ typedef struct First
 	int64		word;
 	int64		ties;
 	int64		rows;			/* of the page, up to the end of the range */
-	bool		is_behind;		/* there are rows, but all before the page */
 } First;
 
 /* Under the lock.  Returns false if the page has no rows. */
@@ -97,12 +95,10 @@ find_first(const LbView *view, const LbStretch *stretch, First *first)
 	int64		key[LB_MAX_KEY_WORDS];
 	uint64		beside;
 
-	first->is_behind = false;
 	if (lb_bound_cmp(&stretch->range.low, &stretch->range.high) >= 0)
 		return false;
 	low = (int64) lb_count_before_bound(view, &stretch->range.low);
 	high = (int64) lb_count_before_bound(view, &stretch->range.high);
-	first->is_behind = stretch->skip >= high - low && high > low;
 	if (stretch->skip >= high - low)
 		return false;
 	place = stretch->reverse ? high - 1 - stretch->skip : low + stretch->skip;
@@ -146,14 +142,6 @@ read_first(PageIndexNode *node, First *first, bool *any)
 		return false;
 	}
 	lb_answer_unlock(a);
-
-	/* PostgreSQL computes the select list for the rows before the page. */
-	if (first->is_behind &&
-		lb_may_raise_for_any(a->css.ss.ps.plan->targetlist))
-	{
-		lb_answer_retract(a, LB_CAUSE_LIMIT);
-		return false;
-	}
 	return true;
 }
 
@@ -250,6 +238,8 @@ find_start(PageIndexNode *node)
 	lb_find_range(defn, node->conds, node->nconds, context,
 				  &node->stretch.range);
 	if (!read_first(node, &first, &any))
+		return IN_CHILD;
+	if (!lb_page_limit_found(&node->limit, a, &node->stretch, any))
 		return IN_CHILD;
 	if (!any)
 		return AT_END;

@@ -7,7 +7,8 @@
  * looks at the rows that this returns, and at no others.
  *
  * PostgreSQL computes the select list for the rows that OFFSET skips, too.  So
- * it must not matter whether it is computed.
+ * it must not matter whether it is computed.  What has no columns raises an
+ * error for the rows of the page as well.  But a page may have none.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,6 +19,7 @@
 #endif
 #include "executor/executor.h"
 #include "nodes/extensible.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
@@ -90,7 +92,7 @@ lb_may_limit(const LbSource *source, const PlannerInfo *root, List *exprs,
 		!lb_is_operand(source, query->limitCount) ||
 		!lb_is_operand(source, query->limitOffset))
 		return lb_miss_all(source, LB_MISS_VOLATILE);
-	if (has_offset(query) && lb_may_raise((Node *) exprs, known))
+	if (has_offset(query) && lb_may_raise((Node *) exprs, root, known))
 		return lb_miss_all(source, LB_MISS_OFFSET);
 	return true;
 }
@@ -124,7 +126,7 @@ may_limit(const LbSource *source, const LbDefinition *defn, bool *checks)
 	const LbKnownColumn *known = defn->columns[0].expression == NULL &&
 		lb_is_integer(defn->columns[0].oid) ? &score : NULL;
 
-	*checks = known != NULL && lb_may_raise((Node *) tlist, NULL);
+	*checks = known != NULL && lb_may_raise((Node *) tlist, root, NULL);
 	return lb_may_limit(source, root, tlist, known);
 }
 
@@ -161,10 +163,14 @@ list_of(Node *expr)
 }
 
 List *
-lb_page_limit_exprs(const Query *query)
+lb_page_limit_exprs(const PlannerInfo *root)
 {
-	return list_make2(list_of(query->limitCount),
-					  list_of(query->limitOffset));
+	const Query *query = root->parse;
+	bool		raises = has_offset(query) &&
+		lb_may_raise_for_any(root, root->processed_tlist);
+
+	return list_make3(list_of(query->limitCount), list_of(query->limitOffset),
+					  raises ? list_make1(makeBoolConst(true, false)) : NIL);
 }
 
 /* Lists of CustomPath.custom_private. */
@@ -251,6 +257,7 @@ lb_page_limit_begin(LbPageLimit *limit, const LbAnswer *a, int exprs)
 	limit->exprs = exprs;
 	limit->count = init_rows(a, exprs);
 	limit->offset = init_rows(a, exprs + 1);
+	limit->raises = rows_of(a, exprs + 2) != NIL;
 }
 
 /*
@@ -280,6 +287,16 @@ lb_page_limit_evaluate(const LbPageLimit *limit, ExprContext *context,
 
 	return evaluate_rows(limit->offset, context, &no_offset, &stretch->skip) &&
 		evaluate_rows(limit->count, context, &stretch->all, &stretch->max_rows);
+}
+
+bool
+lb_page_limit_found(const LbPageLimit *limit, LbAnswer *a,
+					const LbStretch *stretch, bool found)
+{
+	if (found || !limit->raises || stretch->skip == 0)
+		return true;
+	lb_answer_retract(a, LB_CAUSE_LIMIT);
+	return false;
 }
 
 /* A number of rows, or the expression that it comes from. */

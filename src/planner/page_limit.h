@@ -50,9 +50,10 @@ extern double lb_page_limit_rows(const FinalPathExtraData *limit, double rows);
 
 /*
  * LIMIT and OFFSET for custom_exprs: two lists of one expression or none,
- * copies.
+ * copies, and a list that is not empty if the select list may raise an error
+ * for any row that OFFSET skips.  Can raise what a catalog lookup can raise.
  */
-extern List *lb_page_limit_exprs(const Query *query);
+extern List *lb_page_limit_exprs(const PlannerInfo *root);
 
 /*
  * A path for a node that takes the place of a Limit node, over the cheapest
@@ -79,7 +80,8 @@ extern Plan *lb_plan_page(const CustomPath *path, List *tlist,
 /* LIMIT and OFFSET in a node. */
 typedef struct LbPageLimit
 {
-	int			exprs;			/* the first of the two lists */
+	int			exprs;			/* the first of the lists */
+	bool		raises;			/* the last one is not empty */
 	ExprState  *count;			/* or NULL */
 	ExprState  *offset;
 } LbPageLimit;
@@ -97,6 +99,13 @@ extern void lb_page_limit_begin(LbPageLimit *limit, const LbAnswer *a, int exprs
  */
 extern bool lb_page_limit_evaluate(const LbPageLimit *limit, ExprContext *context,
 								   LbStretch *stretch);
+
+/*
+ * After the lock: the page has rows, or not.  Returns false if the child must
+ * be run, since it may raise an error for rows before a page without rows.
+ */
+extern bool lb_page_limit_found(const LbPageLimit *limit, LbAnswer *a,
+								const LbStretch *stretch, bool found);
 
 /* Lines of EXPLAIN: with ties, that LIMIT has them. */
 extern void lb_page_limit_explain(const LbPageLimit *limit, const LbAnswer *a,

@@ -286,7 +286,8 @@ add_optional(const LbSource *source, const LbDefinition *defn,
 		!add_qual(source, defn, clause, NIL, &found) ||
 		found.unless != NULL ||
 		(!quals->policy &&
-		 lb_may_raise((Node *) list_make3(unless, found.values[0], found.operands), NULL)))
+		 lb_may_raise((Node *) list_make3(unless, found.values[0], found.operands),
+					  source->root, NULL)))
 		return false;
 
 	/* With several board columns, the rows would be of several boards. */

@@ -328,7 +328,7 @@ add_path_for(LbRanked *match, const LbLookup *lookup, Relids outer)
 		lb_add_ranked_columns(match, param->ppi_clauses);
 	lb_add_ranked_columns(match, lookup->infos);
 	path = make_path(match, lookup, rel, make_child(match, lookup),
-					 list_make2(NIL, NIL));
+					 list_make3(NIL, NIL, NIL));
 	if (path == NULL)
 		return;
 
@@ -538,7 +538,7 @@ lb_add_ranked_page_path(PlannerInfo *root, RelOptInfo *final,
 	match.quals.one_time = list_concat(lb_ranked_one_time(&match),
 									   match.quals.one_time);
 	path = make_path(&match, &lookup, final, child,
-					 lb_page_limit_exprs(root->parse));
+					 lb_page_limit_exprs(root));
 	if (path == NULL)
 		return;
 	path->path.pathtarget = child->pathtarget;

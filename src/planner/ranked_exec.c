@@ -41,7 +41,6 @@
 
 #include "capture/trigger.h"
 #include "planner/answer.h"
-#include "planner/no_error.h"
 #include "planner/page_limit.h"
 #include "planner/ranked_child.h"
 #include "planner/ranked_count.h"
@@ -266,17 +265,6 @@ fetch_rows(RankedNode *node, const LbMemberList *members)
 	return cause == LB_CAUSE_NONE;
 }
 
-/*
- * Whether the select list may raise an error for rows that OFFSET skips, where
- * no row is left.
- */
-static bool
-may_skip_error(const RankedNode *node)
-{
-	return node->stretch.skip > 0 &&
-		lb_may_raise_for_any(node->answer.css.ss.ps.plan->targetlist);
-}
-
 /* Find the rows by ranks.  Likewise. */
 static bool
 find_by_ranks(RankedNode *node)
@@ -301,21 +289,11 @@ find_by_ranks(RankedNode *node)
 	lb_find_range(defn, node->conds, node->nconds, context,
 				  &node->stretch.range);
 	find_places(node, context);
-	if (lb_stretch_is_empty(&node->stretch))
-	{
-		if (!may_skip_error(node))
-			return true;
-		lb_answer_refuse(a, LB_CAUSE_LIMIT);
-		return false;
-	}
-	if (!lb_read_stretch(a, &node->stretch, &members))
-		return false;
-	if (members.n == 0 && members.any && may_skip_error(node))
-	{
-		lb_answer_retract(a, LB_CAUSE_LIMIT);
-		return false;
-	}
-	return fetch_rows(node, &members);
+	if (lb_stretch_is_empty(&node->stretch) && !node->limit.raises)
+		return true;
+	return lb_read_stretch(a, &node->stretch, &members) &&
+		lb_page_limit_found(&node->limit, a, &node->stretch, members.n > 0) &&
+		fetch_rows(node, &members);
 }
 
 

@@ -81,7 +81,7 @@ enum
 	LB_RANKED_KEY_OPERANDS,
 	LB_RANKED_BOUNDS,			/* operands of the range */
 	LB_RANKED_LIMIT,			/* lb_page_limit_exprs(), of a page */
-	LB_RANKED_JOINS = LB_RANKED_LIMIT + 2	/* the clauses of a nested loop,
+	LB_RANKED_JOINS = LB_RANKED_LIMIT + 3	/* the clauses of a nested loop,
 											 * all of them; or NIL */
 };
 

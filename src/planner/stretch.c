@@ -189,7 +189,8 @@ copy_first_word(const LbView *view, uint64 place, int64 *word)
 static void
 copy_ends(const LbView *view, const Places *places, LbMemberList *list)
 {
-	if (list->any &&
+	list->has_ends = places->nrange > 0;
+	if (list->has_ends &&
 		(!copy_first_word(view, places->low, &list->ends[0]) ||
 		 !copy_first_word(view, places->low + places->nrange - 1,
 						  &list->ends[1])))
@@ -290,7 +291,6 @@ lb_read_stretch(LbAnswer *a, const LbStretch *stretch, LbMemberList *list)
 	if (!lb_answer_lock(a, false))
 		return false;
 	find_places(&a->access, stretch, &places);
-	list->any = places.nrange > 0;
 	if (is_too_long(stretch, &places))
 	{
 		lb_answer_refuse_locked(a, LB_CAUSE_LIMIT);

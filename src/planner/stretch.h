@@ -46,9 +46,9 @@ typedef struct LbMemberList
 {
 	MemoryContext context;		/* of the rest */
 	bool		reverse;
-	bool		any;			/* the stretch's range has places */
-	int64		ends[2];		/* if wanted: the first words of the keys at
-								 * the first and at the last one */
+	bool		has_ends;		/* the stretch's range has places: */
+	int64		ends[2];		/* the first words of the keys at the first
+								 * and at the last one */
 	int64		n;
 	int64		room;
 	Size	   *places;			/* of each, in words[] */
