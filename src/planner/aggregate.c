@@ -509,7 +509,7 @@ make_exprs(const Match *match)
 	exprs = lappend(exprs, copyObject(match->quals.operands));
 	exprs = lappend(exprs, copyObject(match->operands));
 	exprs = lappend(exprs, copyObject(match->filter_operands));
-	return list_concat(exprs, subquery == NULL ? list_make2(NIL, NIL) :
+	return list_concat(exprs, subquery == NULL ? list_make3(NIL, NIL, NIL) :
 					   lb_page_limit_exprs(match->source->root));
 }
 

@@ -48,9 +48,10 @@ lb_other_plans(Plan *plan)
 static void
 add_bound(CustomScan *scan, const Limit *limit)
 {
-	scan->custom_exprs = lappend(lappend(scan->custom_exprs,
-										 list_of(limit->limitCount)),
-								 list_of(limit->limitOffset));
+	scan->custom_exprs = list_concat(scan->custom_exprs,
+									 list_make3(list_of(limit->limitCount),
+												list_of(limit->limitOffset),
+												NIL));
 }
 
 /*

@@ -37,9 +37,8 @@ enum
 	LB_SCAN_COND_OPERANDS = LB_EXPRS_FIRST, /* in custom_exprs */
 	LB_SCAN_CHANGING,			/* operands of all quals that may have another
 								 * value later in the query */
-	LB_SCAN_LIMIT,				/* LIMIT and OFFSET of the Limit node that
-								 * asks for the rows, if there is one */
-	LB_SCAN_OFFSET
+	LB_SCAN_LIMIT				/* of the Limit node that asks for the rows,
+								 * if there is one, as lb_page_limit_exprs() */
 };
 
 /* The node. */
