@@ -259,6 +259,8 @@ lb_collect_applied(const LbLiveBoard *board, uint64 since, LbChanges *changes)
 	LbChangesRoom need = {0, changes->stride};
 
 	Assert(changes->n == 0);
+	if (since < board->history_from)
+		return false;
 	for (const dlist_node *node = head->prev; node != head; node = node->prev)
 	{
 		const LbPublication *pub = dlist_container(LbPublication, node,
