@@ -72,7 +72,7 @@ lb_live_board_new(const LbMem *mem, const LbSharedBoard *shared, uint32 hash,
 	memset(&board->floor, 0, sizeof(board->floor));
 	board->version = pg_atomic_fetch_add_u64(&lb_shared->versions,
 											 UINT64CONST(1) << 32);
-	board->applied = board->version;
+	board->applied = board->history_from = board->version;
 	board->backlog = 0;
 	board->off_board = 0;
 	board->off_board_xid = 0;

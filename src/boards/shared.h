@@ -117,6 +117,8 @@ typedef struct LbLiveBoard
 								 * change; no other board ever has the same */
 	uint64		applied;		/* the index has what settled up to this
 								 * version */
+	uint64		history_from;	/* what got into the index after this version
+								 * is in the history */
 	uint32		backlog;		/* entries that have settled since; a
 								 * publication without any counts as one */
 	int64		off_board;		/* rows of the table that are of this board

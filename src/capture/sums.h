@@ -80,9 +80,8 @@ typedef struct LbSums
 	LbChanges	merged;			/* these changes, to take them out again */
 	uint64		checked_on;		/* the index compared with, or 0 */
 	bool		check_all;		/* another index: lb_sums_check_all() */
-	uint64		distinct_version;	/* the board's version, ... */
-	uint64		distinct_applied;	/* ... its "applied", and its floor's ... */
-	uint64		distinct_floor; /* ... next_xid, for lost and gained */
+	uint64		distinct_version;	/* the board's version and its ... */
+	uint64		distinct_applied;	/* ... "applied", for lost and gained */
 } LbSums;
 
 /*

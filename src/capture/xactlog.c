@@ -492,6 +492,8 @@ lb_xact_add_off_board(LbDefinition *defn, const LbValue *value, int64 rows,
 void
 lb_xact_add_truncate(LbXactDefn *xdefn)
 {
+	uint64		seq = lb_xact_take_seq();	/* can raise, so first */
+
 	if (xdefn->ntruncates == xdefn->maxtruncates)
 	{
 		int			newmax = Max(4, xdefn->maxtruncates * 2);
@@ -501,7 +503,7 @@ lb_xact_add_truncate(LbXactDefn *xdefn)
 			repalloc(xdefn->truncates, newmax * sizeof(uint64));
 		xdefn->maxtruncates = newmax;
 	}
-	xdefn->truncates[xdefn->ntruncates++] = lb_xact_take_seq();
+	xdefn->truncates[xdefn->ntruncates++] = seq;
 }
 
 bool

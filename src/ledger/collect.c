@@ -17,6 +17,7 @@
 #include "postgres.h"
 
 #include "ledger/collect.h"
+#include "util/pause.h"
 #include "util/planted.h"
 
 /* The longest stride of a publication's entries. */
@@ -97,26 +98,26 @@ add_unseen(LbUnseen *unseen, FullTransactionId xid)
 static LbCollect
 collect_pending(const LbLiveBoard *board, const LbCollectArgs *args)
 {
+	LbOutcomes *outcomes = args->outcomes;
 	dlist_iter	iter;
 
+	outcomes->nwanted = 0;
 	dlist_foreach(iter, &((LbLiveBoard *) board)->pending)
 	{
 		LbPublication *pub = dlist_container(LbPublication, node, iter.cur);
 		uint64		xid = U64FromFullTransactionId(pub->xid);
 		LbOutcome	outcome;
 
+		lb_count_work(1);
 		if (!lb_had_ended(args->snapshot, pub->xid))
 		{
 			add_unseen(args->unseen, pub->xid);
 			continue;
 		}
-		outcome = lb_find_outcome(args->outcomes, xid);
-		if (outcome == LB_OUTCOME_UNKNOWN)
-		{
-			args->outcomes->unknown = xid;
-			return LB_COLLECT_OUTCOME;
-		}
-		if (outcome == LB_NOT_COMMITTED)
+		outcome = lb_find_outcome(outcomes, xid);
+		if (outcome == LB_OUTCOME_UNKNOWN && !lb_want_outcome(outcomes, xid))
+			break;
+		if (outcome != LB_COMMITTED || outcomes->nwanted > 0)
 			continue;
 		if (LB_PLANTED(3))
 			continue;
@@ -125,7 +126,7 @@ collect_pending(const LbLiveBoard *board, const LbCollectArgs *args)
 		add_publication(pub, false, args->room, args->changes);
 		*args->pending = true;
 	}
-	return LB_COLLECTED;
+	return outcomes->nwanted > 0 ? LB_COLLECT_OUTCOME : LB_COLLECTED;
 }
 
 /*
@@ -258,6 +259,8 @@ lb_collect_applied(const LbLiveBoard *board, uint64 since, LbChanges *changes)
 	LbChangesRoom need = {0, changes->stride};
 
 	Assert(changes->n == 0);
+	if (since < board->history_from)
+		return false;
 	for (const dlist_node *node = head->prev; node != head; node = node->prev)
 	{
 		const LbPublication *pub = dlist_container(LbPublication, node,

@@ -26,7 +26,7 @@ typedef enum LbCollect
 	LB_COLLECT_MORE,			/* a part; the rest in further slices */
 	LB_COLLECT_MANY,			/* more than the limit */
 	LB_COLLECT_AGAIN,			/* there is something to do without the lock */
-	LB_COLLECT_OUTCOME,			/* look up outcomes->unknown and come again */
+	LB_COLLECT_OUTCOME,			/* look up what outcomes wants and come again */
 	LB_COLLECT_WAIT,			/* a large transaction is being settled */
 	LB_COLLECT_BACKLOG,			/* lb_apply_backlog() saves corrections */
 	LB_COLLECT_TOO_OLD			/* the history does not reach back so far */

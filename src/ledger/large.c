@@ -185,12 +185,13 @@ lb_settle_large(LbPublication *pub)
 	/*
 	 * From now on a reader that meets the publication waits.  A reader whose
 	 * snapshot does not see it runs its query, since the publication does not
-	 * go into the history.
+	 * go into the history.  The floor does not always rise by it: this may be
+	 * the second one before the next xid is taken.
 	 */
 	pub->settling = true;
 	lb_apply_backlog(shared, board);
 	board->nsettling++;
-	board->version++;
+	board->applied = board->history_from = ++board->version;
 	lb_raise_floor(&board->floor, lb_next_xid(),
 				   U64FromFullTransactionId(pub->xid));
 	lb_want_xid();

@@ -66,7 +66,7 @@
 typedef enum Obstacle
 {
 	NO_OBSTACLE,				/* it is done */
-	UNKNOWN_OUTCOME,			/* of p->outcomes.unknown */
+	UNKNOWN_OUTCOME,			/* of what p->outcomes wants */
 	UNKNOWN_RUNNING,			/* which transactions are running */
 	OWNER_SETTLES				/* a large publication */
 } Obstacle;
@@ -363,7 +363,8 @@ settle_predecessors(Publish *p, LbRef *ref, Obstacle *obstacle)
 			return *obstacle == NO_OBSTACLE ? board : NULL;
 		if (outcome == LB_OUTCOME_UNKNOWN)
 		{
-			p->outcomes.unknown = U64FromFullTransactionId(pub->xid);
+			(void) lb_want_outcome(&p->outcomes,
+								   U64FromFullTransactionId(pub->xid));
 			*obstacle = UNKNOWN_OUTCOME;
 			return NULL;
 		}
@@ -463,7 +464,7 @@ find_running(Publish *p)
 	p->has_running = true;
 
 	/* What was not committed because it was running may have ended. */
-	p->outcomes.n = 0;
+	lb_forget_outcomes(&p->outcomes);
 }
 
 /* For errors, and for a backend that is terminated. */
@@ -489,7 +490,7 @@ remove_obstacle(Publish *p, Obstacle obstacle)
 		switch (obstacle)
 		{
 			case UNKNOWN_OUTCOME:
-				lb_look_up_outcome(&p->outcomes);
+				lb_look_up_outcomes(&p->outcomes);
 				break;
 			case UNKNOWN_RUNNING:
 				find_running(p);

@@ -12,29 +12,57 @@
 
 #include "ledger/outcome.h"
 
-void
-lb_look_up_outcome(LbOutcomes *outcomes)
+/* Double the room, or take the first. */
+static void
+make_room(LbOutcomes *outcomes)
 {
-	TransactionId xid = (TransactionId) outcomes->unknown;
-	bool		committed;
+	LbOutcomes	larger = {.room = Max(LB_MAX_WANTED, 2 * outcomes->room)};
 
-	if (outcomes->n == outcomes->max)
+	larger.slots = MemoryContextAllocExtended(CurrentMemoryContext,
+											  larger.room * sizeof(*larger.slots),
+											  MCXT_ALLOC_ZERO | MCXT_ALLOC_HUGE);
+	for (uint32 i = 0; i < outcomes->room; i++)
 	{
-		int			max = Max(16, outcomes->max * 2);
-
-		if (outcomes->list == NULL)
-			outcomes->list = palloc(max * sizeof(*outcomes->list));
-		else
-			outcomes->list = repalloc(outcomes->list,
-									  max * sizeof(*outcomes->list));
-		outcomes->max = max;
+		if (outcomes->slots[i].xid != 0)
+			larger.slots[lb_outcome_slot(&larger, outcomes->slots[i].xid)] =
+				outcomes->slots[i];
 	}
+	if (outcomes->slots != NULL)
+		pfree(outcomes->slots);
+	outcomes->slots = larger.slots;
+	outcomes->room = larger.room;
+}
+
+void
+lb_forget_outcomes(LbOutcomes *outcomes)
+{
+	if (outcomes->n > 0)
+		memset(outcomes->slots, 0, outcomes->room * sizeof(*outcomes->slots));
+	outcomes->n = 0;
+}
+
+static void
+look_up(LbOutcomes *outcomes, uint64 full)
+{
+	TransactionId xid = (TransactionId) full;
+	bool		committed;
+	uint32		slot;
 
 	/* In this order: the commit log alone does not mean "ended". */
 	committed = !TransactionIdIsInProgress(xid) &&
 		TransactionIdDidCommit(xid);
-	outcomes->list[outcomes->n].xid = outcomes->unknown;
-	outcomes->list[outcomes->n].outcome = committed ? LB_COMMITTED :
+	if (2 * outcomes->n >= outcomes->room)
+		make_room(outcomes);
+	slot = lb_outcome_slot(outcomes, full);
+	outcomes->slots[slot].xid = full;
+	outcomes->slots[slot].outcome = committed ? LB_COMMITTED :
 		LB_NOT_COMMITTED;
 	outcomes->n++;
+}
+
+void
+lb_look_up_outcomes(LbOutcomes *outcomes)
+{
+	while (outcomes->nwanted > 0)
+		look_up(outcomes, outcomes->wanted[--outcomes->nwanted]);
 }

@@ -18,6 +18,7 @@
 #include "ledger/ledger.h"
 #include "ledger/prepared.h"
 #include "ledger/snapshot.h"
+#include "util/pause.h"
 
 /*
  * Prepared transactions that have ended, of a stripe's publications.  If there
@@ -127,6 +128,7 @@ settle_found(PreparedScan *scan, uint64 generation)
 {
 	LbSharedBoard *shared = scan->shared;
 
+	lb_pause("left");
 	for (int i = 0; i < scan->n; i++)
 		scan->committed[i] = TransactionIdDidCommit((TransactionId) scan->xids[i]);
 	do

@@ -404,6 +404,7 @@ lb_trim_history(LbSharedBoard *shared, LbLiveBoard *board, LbTrim what)
 		if (!all && pub->version > board->applied)
 			return false;
 		lb_raise_floor(&board->floor, pub->next_xid, xid);
+		board->history_from = Max(board->history_from, pub->version);
 		if (xid >= horizon)
 			lb_want_xid();
 		board->version++;

@@ -139,7 +139,7 @@ empty_indexes(LbSharedBoard *shared, uint64 generation,
 					discard_others_pending(shared, board, truncating);
 				if (list.history)
 					(void) lb_trim_history(shared, board, LB_TRIM_ALL);
-				board->applied = ++board->version;
+				board->applied = board->history_from = ++board->version;
 				board->backlog = 0;
 				lb_add_off_board(shared, board, -board->off_board);
 				lb_raise_floor(&board->floor, list.floor.next_xid,

@@ -280,7 +280,8 @@ resolve_collect(LbAccess *a, Attempt *attempt)
 			apply_backlog(a);
 			break;
 		case LB_COLLECT_OUTCOME:
-			lb_look_up_outcome(&a->outcomes);
+			CHECK_FOR_INTERRUPTS();
+			lb_look_up_outcomes(&a->outcomes);
 			break;
 		case LB_COLLECT_WAIT:
 			if (!wait_for_large(a, attempt))

@@ -402,16 +402,13 @@ count_scores(LbAccess *a, const LbLiveBoard *board, const LbIndex *index)
 	LbSums	   *sums = a->sums;
 	uint64		version = board == NULL ? 0 : board->version;
 	uint64		applied = board == NULL ? 0 : board->applied;
-	uint64		floor = board == NULL ? 0 : board->floor.next_xid;
-	bool		follows = sums->distinct && sums->distinct_floor == floor &&
+	bool		follows = sums->distinct &&
 		lb_same_index(sums->distinct_version, version);
 
-	/* What is not in the history has raised the floor. */
 	if (follows && sums->distinct_applied != applied)
 		follows = touch_applied_scores(sums, board);
 	sums->distinct_version = version;
 	sums->distinct_applied = applied;
-	sums->distinct_floor = floor;
 	if (!follows)
 	{
 		/* From now on, note what gets into the index. */

@@ -50,18 +50,38 @@ long
 lb_settle_all_prepared(void)
 {
 	long		sleep = LB_IDLE_SLEEP;
-	dlist_iter	iter;
+	uint64		done = 0;
+	int			n;
 
-	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
-	dlist_foreach(iter, &lb_shared->boards)
+	do
 	{
-		LbSharedBoard *shared = dlist_container(LbSharedBoard, node, iter.cur);
+		LbSharedRef some[AT_ONCE];
+		dlist_iter	iter;
 
-		if (pg_atomic_read_u32(&shared->nprepared) > 0 &&
-			lb_settle_prepared(shared, shared->generation))
-			sleep = TIDY_AGAIN;
-	}
-	LWLockRelease(&lb_shared->directory_lock);
+		n = 0;
+		LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
+		dlist_foreach(iter, &lb_shared->boards)
+		{
+			LbSharedBoard *shared = dlist_container(LbSharedBoard, node, iter.cur);
+
+			if (shared->generation <= done ||
+				pg_atomic_read_u32(&shared->nprepared) == 0)
+				continue;
+			some[n].shared = shared;
+			some[n].generation = shared->generation;
+			if (++n == AT_ONCE)
+				break;
+		}
+		LWLockRelease(&lb_shared->directory_lock);
+
+		/* That may read the commit log, and settle very much. */
+		for (int i = 0; i < n; i++)
+		{
+			done = some[i].generation;
+			if (lb_settle_prepared(some[i].shared, some[i].generation))
+				sleep = TIDY_AGAIN;
+		}
+	} while (n == AT_ONCE);
 	return sleep;
 }
 

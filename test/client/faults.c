@@ -131,6 +131,14 @@ static const Step steps[] = {
 		{"DO 'BEGIN FOR i IN 1 .. 40 LOOP BEGIN UPDATE plain SET score = score + 1 WHERE id = i;"
 		" PERFORM 1 / (i % 3); EXCEPTION WHEN division_by_zero THEN NULL; END; END LOOP; END'"},
 	NULL},
+	{"failures that a user catches", WRITE, NULL,
+		{"BEGIN",
+			"DO 'BEGIN BEGIN TRUNCATE other; EXCEPTION WHEN out_of_memory THEN NULL; END;"
+			" BEGIN UPDATE plain SET score = score + 1 WHERE id < 9; EXCEPTION WHEN out_of_memory THEN NULL; END;"
+			" BEGIN UPDATE fam SET kind = ''other'' WHERE id < 9; EXCEPTION WHEN out_of_memory THEN NULL; END;"
+			" BEGIN INSERT INTO other SELECT i, 3 FROM generate_series(41, 44) AS i; EXCEPTION WHEN out_of_memory THEN NULL; END; END'",
+		"COMMIT"},
+	"TRUNCATE other; INSERT INTO other SELECT i, i % 4 FROM generate_series(1, 20) AS i"},
 	{"large", WRITE, NULL,
 		{"INSERT INTO other SELECT i, i FROM generate_series(1001, 6000) AS i",
 		"DELETE FROM other WHERE id > 1000"},

@@ -265,6 +265,10 @@ my @residents = (
 	[ 'launcher', 'xid', sub {
 			$node->safe_psql('postgres', 'TRUNCATE cut');
 		}, sub { } ],
+	[ 'launcher', 'left', sub {
+			$node->safe_psql('postgres', q{
+				BEGIN; UPDATE player_scores SET score = score + 1 WHERE player_id < 9; PREPARE TRANSACTION 'left'; COMMIT PREPARED 'left'});
+		}, sub { } ],
 	[ 'applier', 'backlog', sub {
 			# One that has just begun is not known at once: until then commits apply all.
 			for (1 .. 100)
