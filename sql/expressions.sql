@@ -234,6 +234,7 @@ UPDATE ey.ratings SET points = points + 1 WHERE id = 5;
 SELECT lb_rebuild('weighed');
 ALTER FUNCTION ey.heft(integer, integer) IMMUTABLE;
 SELECT lb_rebuild('weighed');
+SELECT lb_wait_ready();
 SELECT * FROM lb_verify('weighed');
 -- It cannot be dropped, unless with what depends on it.
 DROP FUNCTION ey.heft(integer, integer);
@@ -361,6 +362,7 @@ UPDATE ev.s SET x = 3 WHERE id = 19;
 UPDATE ev.s SET x = 30 WHERE id = 1;
 DELETE FROM ev.s WHERE id = 18;
 SELECT lb_rebuild('small');
+SELECT lb_wait_ready();
 SELECT * FROM lb_verify('small');
 SELECT lb_drop_board('small');
 -- An error with a code of its own is one of the expression, too.
