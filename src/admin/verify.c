@@ -683,10 +683,11 @@ verify(FunctionCallInfo fcinfo, bool as_text)
 			names[i] = pstrdup(defns[i]->name);
 		for (int i = 0; i < n; i++)
 		{
-			LbTarget	target;
+			LbDefinition *defn = lb_find_recorded(names[i]);
 
-			lb_find_target(names[i], strlen(names[i]), &target);
-			verify_defn(rsinfo, as_text, target.defn, NULL);
+			/* Another session may have dropped it. */
+			if (defn != NULL)
+				verify_defn(rsinfo, as_text, defn, NULL);
 		}
 		problem = lb_arena_check(&lb_shared->arena);
 		if (problem != NULL)

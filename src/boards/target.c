@@ -205,8 +205,13 @@ lb_look_up_name(const char *name, int len, LbTarget *target)
 	return true;
 }
 
-void
-lb_find_target(const char *name, int len, LbTarget *target)
+/*
+ * lb_find_target(), which returns false if the name leads nowhere, also if
+ * that is so once the lock is there.  With recorded, a name leads to the
+ * definition that is recorded by it.
+ */
+static inline bool
+find_target(const char *name, int len, bool recorded, LbTarget *target)
 {
 	Oid			locked = InvalidOid;
 
@@ -214,8 +219,8 @@ lb_find_target(const char *name, int len, LbTarget *target)
 	{
 		LbDefinition *defn = find_name(name, len, target);
 
-		if (defn == NULL)
-			raise_no_board(name, len);
+		if (defn == NULL || (recorded && target->has_value))
+			return false;
 
 		/* If an invalidation came with the lock, start over. */
 		if (defn->source != locked)
@@ -233,8 +238,15 @@ lb_find_target(const char *name, int len, LbTarget *target)
 		if (target->has_value && !translate_value(target))
 			raise_no_value(defn, name, len);
 		target->stripe = lb_value_stripe(defn->family, target->hash);
-		return;
+		return true;
 	}
+}
+
+void
+lb_find_target(const char *name, int len, LbTarget *target)
+{
+	if (!find_target(name, len, false, target))
+		raise_no_board(name, len);
 }
 
 void
@@ -262,8 +274,5 @@ lb_find_recorded(const char *name)
 {
 	LbTarget	target;
 
-	if (lb_find_defn(name) == NULL)
-		return NULL;
-	lb_find_target(name, strlen(name), &target);
-	return target.defn;
+	return find_target(name, strlen(name), true, &target) ? target.defn : NULL;
 }
