@@ -392,7 +392,8 @@ lb_rebuild(PG_FUNCTION_ARGS)
 		LbDefinition *defn = lb_find_defn(names[i]);
 
 		if (defn == NULL ||
-			(lb_is_captured(defn->source) && !names_others(defn)))
+			(lb_is_captured(defn->source) && !lb_lacks_expressions(defn) &&
+			 !names_others(defn)))
 			(void) rebuild(names[i]);
 		else
 			mend = lappend(mend, names[i]);
