@@ -259,6 +259,48 @@ UPDATE ey.ratings SET points = points + 1 WHERE id = 5;
 SELECT lb_rebuild('ratio');
 SELECT lb_rebuild('ratio');
 SELECT * FROM lb_verify('ratio');
+
+-- All boards at once, and texts with a backslash, which mean the same whatever the settings.
+-- From version 19 on, this one is always on.
+CREATE TABLE ey.paths (id integer PRIMARY KEY, score integer NOT NULL, path text NOT NULL);
+INSERT INTO ey.paths VALUES (1, 1, E'a\\b'), (2, 2, E'a\\\\b'), (3, 3, 'ab');
+DO $$
+BEGIN
+	IF current_setting('server_version_num')::integer < 190000 THEN
+		PERFORM set_config('standard_conforming_strings', 'off', false);
+	END IF;
+END $$;
+SELECT lb_create_board('off', 'ey.paths', ranked_if => $$path <> E'a\\b'$$);
+SELECT lb_create_board('off text', 'ey.paths', rank_by => $$score DESC, (path || E'\\')$$);
+SET standard_conforming_strings = on;
+SELECT lb_create_board('on', 'ey.paths', ranked_if => $$path <> 'a\b'$$);
+SELECT lb_wait_ready();
+SELECT board, rank_by, ranked_if FROM lb_board WHERE source = 'ey.paths'::regclass ORDER BY board;
+SELECT (SELECT array_agg(member) FROM lb_top(9, 'off')) AS off, (SELECT array_agg(member) FROM lb_top(9, 'on')) AS on,
+	(SELECT array_agg(ties[1]) FROM lb_page(9, 'off text')) AS ties;
+SET client_min_messages = warning;
+DROP STATISTICS ey.paths_off_lb1, ey.paths_on_lb1, ey."paths_off text_lb1";
+DO $$
+BEGIN
+	IF current_setting('server_version_num')::integer < 190000 THEN
+		PERFORM set_config('standard_conforming_strings', 'off', false);
+	END IF;
+END $$;
+SELECT lb_rebuild();
+SET leaderboard.enable_index = off;
+SELECT (SELECT array_agg(member) FROM lb_top(9, 'off')) AS off, (SELECT array_agg(member) FROM lb_top(9, 'on')) AS on,
+	(SELECT array_agg(ties[1]) FROM lb_page(9, 'off text')) AS ties;
+RESET leaderboard.enable_index;
+SET standard_conforming_strings = on;
+DROP STATISTICS ey.paths_off_lb1, ey.paths_on_lb1, ey."paths_off text_lb1";
+SELECT lb_rebuild();
+RESET client_min_messages;
+SELECT lb_wait_ready();
+SELECT (SELECT array_agg(member) FROM lb_top(9, 'off')) AS off, (SELECT array_agg(member) FROM lb_top(9, 'on')) AS on,
+	(SELECT array_agg(ties[1]) FROM lb_page(9, 'off text')) AS ties;
+SELECT * FROM lb_verify();
+RESET standard_conforming_strings;
+DROP TABLE ey.paths;
 ALTER TABLE ey.ratings DROP shown, DROP level;
 SELECT lb_rank(5, 'shown');
 SELECT lb_rebuild('shown');

@@ -328,6 +328,7 @@ SELECT lb_estimate_memory_key(1000000, '{bigint,timestamptz}', '{bigint}') = lb_
 SELECT e.* FROM unnest(ARRAY['-1, ''{int}'', ''{int}''', '1, ''{}'', ''{int}''',
 	'1, ''{int}'', ''{int,int,int,int,int}''', '1, ''{uuid}'', ''{int}''',
 	'1, ''{int}'', ''{float8}''', '1, ''{int}'', ''{NULL}''',
+	'1, ''{0}'', ''{int}''', '1, ''{int}'', ''{4294967295}''',
 	'1, ''{int,uuid,uuid,uuid,uuid,uuid,uuid}'', ''{uuid,uuid}''',
 	'1, ''{int}'', ''{int}'', 513', '9223372036854775807, ''{int}'', ''{int}''']) a,
 	lbt.error(format('SELECT lb_estimate_memory_key(%s)', a)) e;

@@ -570,6 +570,59 @@ SET ROLE regress_lb_owner;
 SELECT lb_rank(3, 'u');
 RESET ROLE;
 DROP TABLE hidden.u;
+REVOKE USAGE ON SCHEMA hidden FROM PUBLIC;
+
+-- Who may read a table's column of an enum needs no right to the enum's schema, by index
+-- or by query, as WHERE mode = 'duel' needs none.  Of an expression, the query has the names
+-- of types, operators and collations: without a right to their schemas, the index does not
+-- answer either.
+CREATE TYPE hidden.mode AS ENUM ('duel', 'team');
+CREATE DOMAIN hidden.kind AS hidden.mode;
+CREATE OPERATOR hidden.<<< (FUNCTION = int4lt, LEFTARG = integer, RIGHTARG = integer);
+CREATE COLLATION hidden.bytes FROM "C";
+CREATE TABLE v (player_id integer PRIMARY KEY, score integer NOT NULL, mode hidden.mode, kind hidden.kind, name text);
+INSERT INTO v SELECT i, i, CASE WHEN i % 2 = 0 THEN 'duel' ELSE 'team' END::hidden.mode, 'team', 'n' || i
+FROM generate_series(1, 9) i;
+SELECT lb_create_board('modes', 'v', board_column => 'mode'), lb_create_board('kinds', 'v', board_column => 'kind'),
+	lb_create_board('three', 'v', board_column => 'mode, score, kind'),
+	lb_create_board('counted', 'v', 'player_id', board_column => 'kind', keeps => 'counts'),
+	lb_create_board('typed', 'v', ranked_if => $$mode <> 'duel'$$),
+	lb_create_board('domain', 'v', ranked_if => 'mode::hidden.kind IS NOT NULL'),
+	lb_create_board('operator', 'v', ranked_if => '3 OPERATOR(hidden.<<<) score'),
+	lb_create_board('array', 'v', ranked_if => 'score OPERATOR(hidden.<<<) ANY (ARRAY[4, 9])'),
+	lb_create_board('collation', 'v', ranked_if => 'name > player_id::text COLLATE hidden.bytes'),
+	lb_create_board('plain', 'v', rank_by => '(score * 2) DESC', ranked_if => 'mode IS NOT NULL');
+SELECT lb_wait_ready();
+GRANT SELECT ON v TO regress_lb_reader;
+CREATE FUNCTION lbt.read_by(index boolean, board text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM set_config('leaderboard.enable_index', index::text, true);
+	RETURN row(lb_rank(7, board), lb_count(board));
+EXCEPTION WHEN insufficient_privilege THEN
+	RETURN SQLERRM;
+END $$;
+CREATE VIEW lbt.read_both AS
+SELECT b.board, lbt.read_by(true, b.board) AS by_index, lbt.read_by(false, b.board) AS by_query
+FROM unnest(ARRAY['modes:team', 'kinds:team', 'three:(team,7,team)', 'counted:team',
+	'typed', 'domain', 'operator', 'array', 'collation', 'plain']) AS b (board);
+GRANT SELECT ON lbt.read_both TO regress_lb_reader;
+SET ROLE regress_lb_reader;
+SELECT * FROM lbt.read_both;
+SELECT count(*) FROM v WHERE mode = 'team';
+RESET ROLE;
+GRANT USAGE ON SCHEMA hidden TO regress_lb_reader;
+SET ROLE regress_lb_reader;
+SELECT * FROM lbt.read_both;
+RESET ROLE;
+SELECT * FROM lb_verify();
+DROP VIEW lbt.read_both;
+DROP FUNCTION lbt.read_by;
+DROP TABLE v;
+DROP DOMAIN hidden.kind;
+DROP TYPE hidden.mode;
+DROP OPERATOR hidden.<<< (integer, integer);
+DROP COLLATION hidden.bytes;
+REVOKE USAGE ON SCHEMA hidden FROM regress_lb_reader;
 DROP SCHEMA hidden;
 
 DROP FUNCTION lbt.asked, lbt.asked_both, lbt.results, lbt.creators;

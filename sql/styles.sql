@@ -104,6 +104,9 @@ SELECT p.rank, p.member FROM lb_page_key(1, 'laps', 1) l,
 	lb_page_key(2, 'laps', lb_count_before_key(l.score, l.ties, l.member, 'laps', true)) p;
 SELECT p.rank, p.member, p.score FROM lb_page_key(1, 'days', 1) l,
 	lb_page_key(2, 'days', lb_count_before_key(l.score, l.ties, l.member, 'days', true)) p;
+-- Percentiles in JSON, too
+DELETE FROM laps WHERE id > 3;
+SELECT lb_rank_json_key(3, 'laps', 0);
 SELECT * FROM lb_verify();
 RESET DateStyle;
 RESET TimeZone;

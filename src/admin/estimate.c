@@ -126,7 +126,8 @@ add_types(ArrayType *array, LbRole first, LbRole further, uint8 *words, int n)
 			ereport(ERROR,
 					(errcode(ERRCODE_DATATYPE_MISMATCH),
 					 errmsg("argument \"%s\" has an unsupported type: %s",
-							argument, nulls[i] ? "null" : format_type_be(type)),
+							argument, nulls[i] ? "null" :
+							format_type_extended(type, -1, FORMAT_TYPE_ALLOW_INVALID)),
 					 errhint("Accepted types: %s.", lb_types_for(role))));
 		words[n++] = (uint8) type_words;
 	}

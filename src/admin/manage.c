@@ -406,11 +406,50 @@ lb_unrecord_defn(const LbDefinition *defn)
 	SPI_finish();
 }
 
+/*
+ * The recorded definition of a board that the caller may drop, its table
+ * locked to the end of the transaction.  Returns whether there is the table;
+ * a superuser may drop a board without one.
+ */
+static bool
+lock_to_drop(const char *board, LbDefinition *defn)
+{
+	for (;;)
+	{
+		const LbDefinition *found = lb_read_defn(board);
+		Oid			source;
+
+		if (found == NULL)
+			lb_board_not_found(board, NULL);
+		*defn = *found;
+		source = defn->source;
+		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(source)))
+		{
+			if (!superuser())
+				ereport(ERROR,
+						(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+						 errmsg("must be superuser to drop a board whose table is gone")));
+			return false;
+		}
+		lb_require_owner(source);
+		LockRelationOid(source, AccessExclusiveLock);
+
+		/* Another session may have made it anew, of another table. */
+		found = lb_read_defn(board);
+		if (found != NULL && found->source == source &&
+			SearchSysCacheExists1(RELOID, ObjectIdGetDatum(source)))
+		{
+			lb_require_owner(source);
+			*defn = *found;
+			return true;
+		}
+		UnlockRelationOid(source, AccessExclusiveLock);
+	}
+}
+
 Datum
 lb_drop_board(PG_FUNCTION_ARGS)
 {
-	char	   *board;
-	LbDefinition *found;
 	LbDefinition defn;
 	bool		exists;
 	bool		others;
@@ -419,28 +458,7 @@ lb_drop_board(PG_FUNCTION_ARGS)
 	PreventCommandDuringRecovery("lb_drop_board()");
 	if (PG_ARGISNULL(0))
 		lb_null_argument("board");
-	board = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	found = lb_read_defn(board);
-	if (found == NULL)
-		lb_board_not_found(board, NULL);
-	exists = SearchSysCacheExists1(RELOID, ObjectIdGetDatum(found->source));
-	if (exists)
-	{
-		lb_require_owner(found->source);
-		LockRelationOid(found->source, AccessExclusiveLock);
-		exists = SearchSysCacheExists1(RELOID,
-									   ObjectIdGetDatum(found->source));
-		found = lb_read_defn(board);
-		if (found == NULL)
-			lb_board_not_found(board, NULL);
-		if (exists)
-			lb_require_owner(found->source);
-	}
-	else if (!superuser())
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("must be superuser to drop a board whose table is gone")));
-	defn = *found;
+	exists = lock_to_drop(text_to_cstring(PG_GETARG_TEXT_PP(0)), &defn);
 	if (exists && !defn.counts && lb_serves(defn.source))
 		lb_distributed->drop(&defn);
 

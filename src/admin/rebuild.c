@@ -106,7 +106,7 @@ is_locked(const char *reason)
 }
 
 /* With ready, its old index is still there. */
-static void
+pg_noreturn static void
 rebuild_error(const char *name, const char *reason, bool ready)
 {
 	ereport(ERROR,
@@ -299,9 +299,12 @@ is_over(const char *reason, LbSharedBoard *shared, Oid source)
 		!lb_unknown_running(shared, NULL);
 }
 
-/* If it may be gone, a board that is dropped meanwhile is no error. */
-static void
-rebuild(const char *name, bool may_be_gone)
+/*
+ * Build a board again.  Returns false if there is none of that name, or none
+ * any more.
+ */
+static bool
+rebuild(const char *name)
 {
 	LbSharedBoard *shared;
 	LbDefinition *distributed;
@@ -311,9 +314,7 @@ rebuild(const char *name, bool may_be_gone)
 	if (is_served(name, &distributed))
 	{
 		lb_require_owner(distributed->source);
-		if (!lb_distributed->rebuild(name) && !may_be_gone)
-			lb_board_not_found(name, NULL);
-		return;
+		return lb_distributed->rebuild(name);
 	}
 
 	for (;;)
@@ -321,13 +322,11 @@ rebuild(const char *name, bool may_be_gone)
 		bool		locked;
 		LbDefinition *defn = attach_board(name, &shared, &locked);
 
-		if (defn == NULL && may_be_gone)
-			return;
 		if (defn == NULL)
-			lb_board_not_found(name, NULL);
+			return false;
 		lb_require_owner(defn->source);
 		if (lb_created_here(defn) || lb_altered_here(defn))
-			return;				/* it is built when we commit */
+			return true;		/* it is built when we commit */
 		if (shared == NULL && locked && !lb_shared_board_is_other(defn))
 			ereport(ERROR,
 					(errcode(ERRCODE_OUT_OF_MEMORY),
@@ -347,7 +346,7 @@ rebuild(const char *name, bool may_be_gone)
 			break;
 		}
 		if (lb_wait_build(shared, defn->generation, true, -1) == LB_WAIT_READY)
-			return;
+			return true;
 		(void) lb_get_reason(shared, reason);
 
 		/* If it is gone, the board may have another one now. */
@@ -375,8 +374,8 @@ lb_rebuild(PG_FUNCTION_ARGS)
 	if (!PG_ARGISNULL(0))
 	{
 		name = text_to_cstring(PG_GETARG_TEXT_PP(0));
-		if (!mend_triggers(name) && !record_anew(name))
-			rebuild(name, false);
+		if (!mend_triggers(name) && !record_anew(name) && !rebuild(name))
+			lb_board_not_found(name, NULL);
 		PG_RETURN_VOID();
 	}
 	n = lb_all_defns(&defns);
@@ -384,14 +383,18 @@ lb_rebuild(PG_FUNCTION_ARGS)
 		lb_require_owner(defns[i]->source);
 	n = board_names(&names);
 
-	/* A build takes long, so do not wait for one while a table is locked. */
+	/*
+	 * A build takes long, so do not wait for one while a table is locked.
+	 * Meanwhile other sessions may drop boards.
+	 */
 	for (int i = 0; i < n; i++)
 	{
 		LbDefinition *defn = lb_find_defn(names[i]);
 
 		if (defn == NULL ||
-			(lb_is_captured(defn->source) && !names_others(defn)))
-			rebuild(names[i], true);
+			(lb_is_captured(defn->source) && !lb_lacks_expressions(defn) &&
+			 !names_others(defn)))
+			(void) rebuild(names[i]);
 		else
 			mend = lappend(mend, names[i]);
 	}
@@ -399,7 +402,7 @@ lb_rebuild(PG_FUNCTION_ARGS)
 	foreach(lc, mend)
 	{
 		if (!mend_triggers(lfirst(lc)) && !record_anew(lfirst(lc)))
-			rebuild(lfirst(lc), true);
+			(void) rebuild(lfirst(lc));
 	}
 	PG_RETURN_VOID();
 }

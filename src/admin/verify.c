@@ -685,7 +685,7 @@ verify(FunctionCallInfo fcinfo, bool as_text)
 		{
 			LbDefinition *defn = lb_find_recorded(names[i]);
 
-			/* It may have been dropped while others were compared. */
+			/* Another session may have dropped it. */
 			if (defn != NULL)
 				verify_defn(rsinfo, as_text, defn, NULL);
 		}

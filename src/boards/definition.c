@@ -754,12 +754,20 @@ may_read_column(const LbDefinition *defn, const LbColumn *column, Oid user)
 }
 
 static bool
-may_call_functions(const LbExpression *expression, Oid user)
+may_evaluate(const LbExpression *expression, Oid user)
 {
 	ListCell   *lc;
 
-	/* The query finds them by their names. */
-	foreach(lc, expression == NULL ? NIL : expression->functions)
+	if (expression == NULL)
+		return true;
+
+	/* The query finds what it names by its name. */
+	foreach(lc, expression->schemas)
+	{
+		if (pg_namespace_aclcheck(lfirst_oid(lc), user, ACL_USAGE) != ACLCHECK_OK)
+			return false;
+	}
+	foreach(lc, expression->functions)
 	{
 		if (pg_proc_aclcheck(lfirst_oid(lc), user, ACL_EXECUTE) != ACLCHECK_OK ||
 			pg_namespace_aclcheck(get_func_namespace(lfirst_oid(lc)), user,
@@ -787,7 +795,7 @@ lb_may_read(LbDefinition *defn)
 			ok = may_read_column(defn, &defn->columns[i], user);
 	}
 	for (int i = 0; ok && i < defn->ncolumns; i++)
-		ok = may_call_functions(defn->columns[i].expression, user);
+		ok = may_evaluate(defn->columns[i].expression, user);
 
 	/* The query also needs the right to use the schema. */
 	if (ok)

@@ -24,7 +24,12 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/transam.h"
+#include "catalog/objectaddress.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_namespace.h"
+#include "catalog/pg_operator.h"
 #include "catalog/pg_statistic_ext.h"
+#include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
@@ -237,6 +242,62 @@ find_functions(Node *node, void *context)
 	return expression_tree_walker(node, find_functions, context);
 }
 
+static void
+add_schema(List **schemas, Oid classId, Oid objectId)
+{
+	const ObjectAddress object = {classId, objectId, 0};
+	Oid			schema = get_object_namespace(&object);
+
+	if (schema != PG_CATALOG_NAMESPACE)
+		*schemas = list_append_unique_oid(*schemas, schema);
+}
+
+/*
+ * The schemas of types, operators and collations in the text of an expression;
+ * also of a type that the text may leave out.
+ */
+static bool
+find_schemas(Node *node, void *context)
+{
+	List	  **schemas = (List **) context;
+	ListCell   *lc;
+
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_Const:
+		case T_FuncExpr:
+		case T_RelabelType:
+		case T_CoerceViaIO:
+		case T_ArrayCoerceExpr:
+		case T_ConvertRowtypeExpr:
+		case T_CoerceToDomain:
+		case T_ArrayExpr:
+		case T_RowExpr:
+			add_schema(schemas, TypeRelationId, exprType(node));
+			break;
+		case T_OpExpr:
+			add_schema(schemas, OperatorRelationId, ((OpExpr *) node)->opno);
+			break;
+		case T_ScalarArrayOpExpr:
+			add_schema(schemas, OperatorRelationId,
+					   ((ScalarArrayOpExpr *) node)->opno);
+			break;
+		case T_RowCompareExpr:
+			foreach(lc, ((RowCompareExpr *) node)->opnos)
+				add_schema(schemas, OperatorRelationId, lfirst_oid(lc));
+			break;
+		case T_CollateExpr:
+			add_schema(schemas, CollationRelationId,
+					   ((CollateExpr *) node)->collOid);
+			break;
+		default:
+			break;
+	}
+	return expression_tree_walker(node, find_schemas, context);
+}
+
 /* A domain can have checks, which can call anything. */
 static bool
 has_domain(Node *node, void *context)
@@ -294,6 +355,7 @@ static void
 fill_in(LbExpression *expression)
 {
 	find_functions(expression->kept, &expression->functions);
+	find_schemas(expression->kept, &expression->schemas);
 	pull_varattnos(expression->kept, 1, &expression->attnos);
 	expression->trusted = is_trusted(expression->kept, expression->functions);
 	expression->simplified = simplify(expression);
@@ -321,6 +383,7 @@ lb_resolve_expression(LbExpression *expression, Oid table,
 	resolved.running = false;
 	resolved.attnos = NULL;
 	resolved.functions = NIL;
+	resolved.schemas = NIL;
 	resolved.owner = *owner;
 	if (expression->statistics != NULL)
 	{

@@ -44,6 +44,8 @@ typedef struct LbExpression
 	bool		checks;			/* a domain's constraints */
 	Bitmapset  *attnos;			/* columns that it reads */
 	List	   *functions;		/* OIDs of those that it calls */
+	List	   *schemas;		/* OIDs of those that its text names, but of
+								 * functions */
 
 	/* Its evaluation, made when it is first needed. */
 	MemoryContext state_context;

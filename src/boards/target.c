@@ -205,9 +205,13 @@ lb_look_up_name(const char *name, int len, LbTarget *target)
 	return true;
 }
 
-/* As lb_find_target(), but returns false if there is no such board. */
-static bool
-find_target(const char *name, int len, LbTarget *target)
+/*
+ * lb_find_target(), which returns false if the name leads nowhere, also if
+ * that is so once the lock is there.  With recorded, a name leads to the
+ * definition that is recorded by it.
+ */
+static inline bool
+find_target(const char *name, int len, bool recorded, LbTarget *target)
 {
 	Oid			locked = InvalidOid;
 
@@ -215,7 +219,7 @@ find_target(const char *name, int len, LbTarget *target)
 	{
 		LbDefinition *defn = find_name(name, len, target);
 
-		if (defn == NULL)
+		if (defn == NULL || (recorded && target->has_value))
 			return false;
 
 		/* If an invalidation came with the lock, start over. */
@@ -241,7 +245,7 @@ find_target(const char *name, int len, LbTarget *target)
 void
 lb_find_target(const char *name, int len, LbTarget *target)
 {
-	if (!find_target(name, len, target))
+	if (!find_target(name, len, false, target))
 		raise_no_board(name, len);
 }
 
@@ -270,9 +274,5 @@ lb_find_recorded(const char *name)
 {
 	LbTarget	target;
 
-	/* If it goes while we wait for the lock, the name may lead elsewhere. */
-	if (lb_find_defn(name) == NULL ||
-		!find_target(name, strlen(name), &target) || target.has_value)
-		return NULL;
-	return target.defn;
+	return find_target(name, strlen(name), true, &target) ? target.defn : NULL;
 }

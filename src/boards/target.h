@@ -84,8 +84,8 @@ extern void lb_find_one_board(const char *board, LbTarget *target);
 
 /*
  * The definition that is recorded by that very name, with its table locked in
- * AccessShareLock, or NULL; also if it is dropped while we wait for the lock.
- * Can raise, as lb_find_target().
+ * AccessShareLock; NULL if there is none, or none any more when that lock is
+ * to be had.  Can raise, as lb_find_target().
  */
 extern LbDefinition *lb_find_recorded(const char *name);
 

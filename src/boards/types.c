@@ -16,6 +16,7 @@
 #include "utils/date.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 #include "boards/board_value.h"
@@ -164,7 +165,8 @@ lb_set_column_type(LbColumn *column, Oid type, int32 typmod)
 int
 lb_type_words(Oid type, LbRole role)
 {
-	const LbType *found = OidIsValid(type) ?
+	const LbType *found =
+		SearchSysCacheExists1(TYPEOID, ObjectIdGetDatum(type)) ?
 		find_type(getBaseType(type), role) : NULL;
 
 	return found == NULL ? 0 : found->words;

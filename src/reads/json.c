@@ -14,6 +14,7 @@
 
 #include "access/xact.h"
 #include "catalog/pg_type.h"
+#include "common/shortest_dec.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -259,6 +260,16 @@ lb_call_top_json(FunctionCallInfo fcinfo, const LbReadFunction *top)
 	return finish_object(&buf);
 }
 
+/* Append a number with all its digits, whatever extra_float_digits says. */
+static void
+put_float8(StringInfo buf, double number)
+{
+	char		s[DOUBLE_SHORTEST_DECIMAL_LEN];
+
+	double_to_shortest_decimal_buf(number, s);
+	appendStringInfoString(buf, s);
+}
+
 /* Append the beginning of an object, up to the neighbours. */
 static void
 put_player(StringInfo buf, const LbCall *call, const LbNumber *numbers,
@@ -276,9 +287,11 @@ put_player(StringInfo buf, const LbCall *call, const LbNumber *numbers,
 	appendStringInfo(buf, ",\"rank\":" INT64_FORMAT ",\"score\":",
 					 numbers[0].integer);
 	put_score(buf, defn, score);
-	appendStringInfo(buf, ",\"percentile\":%s,\"top_percentile\":%s,\"surrounding_players\":[",
-					 float8out_internal(percentile),
-					 float8out_internal(100 - percentile));
+	appendStringInfoString(buf, ",\"percentile\":");
+	put_float8(buf, percentile);
+	appendStringInfoString(buf, ",\"top_percentile\":");
+	put_float8(buf, 100 - percentile);
+	appendStringInfoString(buf, ",\"surrounding_players\":[");
 }
 
 /* Read that.  Returns false if the member is not on the board. */

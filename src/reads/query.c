@@ -43,7 +43,7 @@
 #include "sql/spi.h"
 #include "util/pause.h"
 
-/* The most parameters that are no operands, without the board's value. */
+/* The most parameters that are no operands, without the board's values. */
 #define MAX_KEY (LB_MAX_RANK_COLUMNS + LB_START_NUMBERS)
 
 /* How often a query is run again because a schema was renamed. */
@@ -502,7 +502,7 @@ get_plan(const LbDefinition *defn, const Statement *statement, bool shared,
 	PlanKey		key;
 	PlanEntry  *entry = NULL;
 	SPIPlanPtr	plan;
-	Oid			argtypes[LB_MAX_PARAMS + MAX_KEY + 1];
+	Oid			argtypes[LB_MAX_PARAMS + MAX_KEY + LB_MAX_VALUE_COLUMNS];
 	int			nargs;
 	bool		found;
 
@@ -542,8 +542,8 @@ get_plan(const LbDefinition *defn, const Statement *statement, bool shared,
 	nargs = lb_query_params(defn, args->query, args->own_types, argtypes);
 	for (int i = 0; i < statement->nkey; i++)
 		argtypes[nargs++] = statement->types[i];
-	if (defn->family)
-		argtypes[nargs++] = defn->nboard > 1 ? TEXTARRAYOID : TEXTOID;
+	for (int i = 0; i < defn->nboard; i++)
+		argtypes[nargs++] = lb_board_param(&lb_board_columns(defn)[i]);
 
 	*text = lb_query_text(defn, args->query, statement->step, args->method,
 						  args->own_types);
@@ -601,32 +601,34 @@ set_param(ParamExternData *param, Oid type, Datum value, bool isnull)
 }
 
 /*
- * The value of the board columns.  A text that a type does not print is no
+ * The values of the board columns.  A text that a type does not print is no
  * row's, and no row's board column equals null.
  */
 static void
-set_board(ParamExternData *param, const LbDefinition *defn,
+set_board(ParamExternData *params, const LbDefinition *defn,
 		  const LbValue *value)
 {
-	Oid			type = defn->nboard > 1 ? TEXTARRAYOID : TEXTOID;
-	const char *name = value == NULL ? NULL : lb_value_to_name(defn, value);
+	char	   *name = value == NULL ? NULL : lb_value_to_name(defn, value);
 	char	  **texts = name == NULL ? NULL : lb_texts_of_name(defn, name);
-	Datum		columns[LB_MAX_VALUE_COLUMNS];
 
-	if (texts == NULL)
-	{
-		set_param(param, type, (Datum) 0, true);
-		return;
-	}
 	for (int i = 0; i < defn->nboard; i++)
-		columns[i] = CStringGetTextDatum(texts[i]);
-	set_param(param, type, defn->nboard == 1 ? columns[0] :
-			  PointerGetDatum(construct_array(columns, defn->nboard, TEXTOID,
-											  -1, false, TYPALIGN_INT)), false);
+	{
+		Oid			type = lb_board_param(&lb_board_columns(defn)[i]);
+		Oid			input;
+		Oid			param;
+		Datum		datum = (Datum) 0;
+
+		if (texts != NULL)
+		{
+			getTypeInputInfo(type, &input, &param);
+			datum = OidInputFunctionCall(input, texts[i], param, -1);
+		}
+		set_param(&params[i], type, datum, texts == NULL);
+	}
 }
 
 /*
- * The parameters and the board's value as the executor expects them, or NULL
+ * The parameters and the board's values as the executor expects them, or NULL
  * if there are none.  They are marked constant, so that a plan can be made for
  * these values.
  */
@@ -640,16 +642,15 @@ make_params(const LbDefinition *defn, const Statement *statement)
 	int			nkey = statement->nkey;
 	ParamListInfo params;
 
-	if (n + nkey == 0 && !defn->family)
+	if (n + nkey + defn->nboard == 0)
 		return NULL;
-	params = makeParamList(n + nkey + (defn->family ? 1 : 0));
+	params = makeParamList(n + nkey + defn->nboard);
 	for (int i = 0; i < n; i++)
 		set_param(&params->params[i], types[i], args->params[i],
 				  args->nulls != NULL && args->nulls[i]);
 	for (int i = 0; i < nkey; i++)
 		set_param(&params->params[n + i], statement->types[i],
 				  statement->key[i], false);
-	if (defn->family)
-		set_board(&params->params[n + nkey], defn, args->value);
+	set_board(&params->params[n + nkey], defn, args->value);
 	return params;
 }

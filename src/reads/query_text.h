@@ -12,7 +12,7 @@
 
 #include "boards/definition.h"
 
-/* The most operands that a query has, the board's value not counted. */
+/* The most operands that a query has, the board's values not counted. */
 #define LB_MAX_OPERANDS 4
 
 /*
@@ -113,6 +113,12 @@ lb_query_noperands(const LbQuery *query)
 }
 
 /*
+ * The type of the parameter for a board column, which is resolved: the enum's
+ * own, or text.  These parameters follow all others.
+ */
+extern Oid	lb_board_param(const LbColumn *column);
+
+/*
  * A query takes and returns members and scores either as bigint, if the
  * board's are integers, or (own_types) as values of their columns' types.  A
  * member of several columns is as many columns of the result, and as many
@@ -120,7 +126,7 @@ lb_query_noperands(const LbQuery *query)
  *
  * lb_query_type() returns the type that stands for one of the types above, of
  * the member's first column.  lb_query_params() sets the types of the
- * parameters without the board's value, LB_MAX_PARAMS at most, and returns
+ * parameters without the board's values, LB_MAX_PARAMS at most, and returns
  * their number.
  */
 extern Oid	lb_query_type(const LbDefinition *defn, Oid type, bool own_types);
@@ -130,7 +136,7 @@ extern int	lb_query_params(const LbDefinition *defn, const LbQuery *query,
 /*
  * The text of a step of the query, palloc'd.  Parameters are $1 ...; after
  * them come the rank_by columns with LB_STEP_GIVEN and LB_STEP_TIES, all of
- * LbStart with LB_STEP_PAGE, and the board's value as text for a family.  The
+ * LbStart with LB_STEP_PAGE, and lb_board_param() for each board column.  The
  * definition must be resolved.
  */
 extern char *lb_query_text(const LbDefinition *defn, const LbQuery *query,

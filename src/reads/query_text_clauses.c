@@ -10,6 +10,8 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_attribute.h"
+#include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -129,55 +131,83 @@ append_not_null(LbText *t, const char *alias, const LbColumn *column)
 	appendStringInfoString(&t->buf, " IS NOT NULL");
 }
 
-/* AND a board column has the value of that text. */
+static bool
+is_enum(const LbColumn *column)
+{
+	return column->type != NULL && column->type->oid == ANYENUMOID;
+}
+
+static bool
+is_of_domain(const LbDefinition *defn, const LbColumn *column)
+{
+	return column->oid != (column->expression == NULL ?
+						   get_atttype(defn->source, column->attno) :
+						   exprType(column->expression->kept));
+}
+
+Oid
+lb_board_param(const LbColumn *column)
+{
+	return is_enum(column) ? column->oid : TEXTOID;
+}
+
+/*
+ * AND a board column has the value of the parameter.
+ *
+ * An enum is not named, since the reader may not be allowed to use its schema.
+ * A domain over one has no operators of its own, but in CASE the two have the
+ * enum in common.
+ */
 static void
 append_board_column(LbText *t, const char *alias, const LbColumn *column,
-					const char *param)
+					int param)
 {
 	const LbDefinition *defn = t->defn;
+	bool		as_domain = is_enum(column) && is_of_domain(defn, column);
+	bool		cast = !is_enum(column) &&
+		(column->type == NULL || !column->type->is_text);
 	Oid			collation;
 
-	if (column->type == NULL || !column->type->is_text)
+	appendStringInfoString(&t->buf, " AND ");
+	if (cast)
 	{
 		const char *type = lb_sql_type(column);
 
-		/* A domain over an enum has no operators of its own. */
-		appendStringInfoString(&t->buf, " AND CAST(");
+		appendStringInfoString(&t->buf, "CAST(");
 		append_column(t, alias, column);
-		appendStringInfo(&t->buf, " AS %s) OPERATOR(pg_catalog.=) CAST(%s AS %s)",
+		appendStringInfo(&t->buf, " AS %s) OPERATOR(pg_catalog.=) CAST($%d AS %s)",
 						 type, param, type);
 		return;
 	}
-	appendStringInfoString(&t->buf, " AND ");
+	if (as_domain)
+		appendStringInfoString(&t->buf, "CASE WHEN true THEN ");
 	append_column(t, alias, column);
-	appendStringInfo(&t->buf, " OPERATOR(pg_catalog.=) %s", param);
+	if (as_domain)
+		appendStringInfo(&t->buf, " ELSE $%d END", param);
+	appendStringInfo(&t->buf, " OPERATOR(pg_catalog.=) $%d", param);
 
 	/*
 	 * Boards differ where their names differ in any byte.  Not every
 	 * collation agrees.
 	 */
-	if (column->expression != NULL)
+	if (column->expression != NULL || is_enum(column))
 		return;
 	column_facts(defn, column->attno, NULL, &collation);
 	if (OidIsValid(collation) && !get_collation_isdeterministic(collation))
-		appendStringInfo(&t->buf, " AND %s.%s COLLATE pg_catalog.\"C\" OPERATOR(pg_catalog.=) %s",
+		appendStringInfo(&t->buf, " AND %s.%s COLLATE pg_catalog.\"C\" OPERATOR(pg_catalog.=) $%d",
 						 alias, lb_quoted(column), param);
 }
 
 /*
- * AND the row is of the board whose value is the last parameter: a text, or an
- * array of those of several board columns.
+ * AND the row is of the board whose value the last parameters are, one for
+ * each board column.
  */
 static void
 append_board(LbText *t, const char *alias)
 {
-	const LbDefinition *defn = t->defn;
-	int			n = t->nparams + 1;
-
-	for (int i = 0; i < defn->nboard; i++)
-		append_board_column(t, alias, &lb_board_columns(defn)[i],
-							defn->nboard == 1 ? psprintf("$%d", n) :
-							psprintf("($%d)[%d]", n, i + 1));
+	for (int i = 0; i < t->defn->nboard; i++)
+		append_board_column(t, alias, &lb_board_columns(t->defn)[i],
+							t->nparams + 1 + i);
 }
 
 void

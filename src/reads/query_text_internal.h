@@ -23,7 +23,7 @@ typedef struct LbText
 	const LbQuery *query;
 	LbMethod	method;
 	bool		own_types;
-	int			nparams;		/* without the board's value */
+	int			nparams;		/* without the board's values */
 	int			given;			/* the number of parameters before P's rank_by
 								 * columns, or the first key's of a page; -1:
 								 * these are subqueries */

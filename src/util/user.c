@@ -25,6 +25,7 @@ lb_pin_search_path(void)
 	int			nestlevel = NewGUCNestLevel();
 
 	lb_set_locally("search_path", "pg_catalog, pg_temp");
+	lb_set_locally("standard_conforming_strings", "on");
 	return nestlevel;
 }
 

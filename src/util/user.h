@@ -28,8 +28,9 @@ typedef struct LbUser
 extern void lb_set_locally(const char *name, const char *value);
 
 /*
- * Make search_path pg_catalog, pg_temp, until AtEOXact_GUC() ends the nest
- * level that this returns.
+ * Make search_path pg_catalog, pg_temp, and standard_conforming_strings on,
+ * until AtEOXact_GUC() ends the nest level that this returns.  The text of an
+ * expression is written and read with these.
  */
 extern int	lb_pin_search_path(void);
 
