@@ -208,11 +208,14 @@ lb_captured_late(LbDefinition *defn)
 
 	xact_xid = GetTopFullTransactionIdIfAny();
 	xdefn->unknown = true;
-	if (lb_feeding())
+
+	/* One message serves all rows. */
+	if (lb_feeding() && !xdefn->told_late)
 	{
 		lb_emit_begin();
 		lb_emit_unknown(LB_FEED_DEFINITION, defn->catalog, defn->id);
 		lb_emit_end();
+		xdefn->told_late = true;
 	}
 	if (xdefn->ref.shared == NULL)
 		attach_changed(xdefn);

@@ -86,6 +86,7 @@ typedef struct LbXactDefn
 	bool		counted;		/* in shared's nunknown */
 	bool		negative_zero;	/* it has written a -0 */
 	bool		unfed;			/* unknown to standbys alone */
+	bool		told_late;		/* standbys know that rows came late */
 	LbSharedRef ref;			/* set at PRE_COMMIT */
 	LbDefinition defn;			/* a copy; its pointers may be stale */
 } LbXactDefn;

@@ -350,6 +350,21 @@ redo_board(LbFeedReader *reader, const LbFeedHeader *header,
 	return true;
 }
 
+/*
+ * Take a board offline for what a transaction has changed.  A board can be
+ * offline for something else, which each build of it finds again.  Then that
+ * stays its reason, so that it is not logged after each commit.
+ */
+static void
+take_unknown_offline(LbSharedBoard *shared, uint64 generation)
+{
+	char		reason[LB_MAX_REASON] = UNKNOWN_REASON;
+
+	if (lb_is_offline(shared))
+		(void) lb_get_reason(shared, reason);
+	lb_take_offline(shared, generation, reason, true);
+}
+
 /* Count the transaction in the nunknown of a definition. */
 static void
 count_unknown(LbInFlight *xact, LbSharedBoard *shared, FullTransactionId xid)
@@ -358,11 +373,15 @@ count_unknown(LbInFlight *xact, LbSharedBoard *shared, FullTransactionId xid)
 	if (lb_inflight_count(xact, shared, shared->generation))
 		pg_atomic_fetch_add_u32(&shared->nunknown, 1);
 	else
-		lb_take_offline(shared, shared->generation, UNKNOWN_REASON, true);
+		take_unknown_offline(shared, shared->generation);
 }
 
-/* The same for all definitions that UNKNOWN is about. */
-static void
+/*
+ * The same for all definitions that UNKNOWN is about.  Returns whether its
+ * database wants a visit: there may be new definitions, or a database may be
+ * gone.  One that is here is built, or removed, since it goes offline.
+ */
+static bool
 count_all_unknown(LbInFlight *xact, const LbFeedUnknown *unknown, Oid database,
 				  FullTransactionId xid)
 {
@@ -375,7 +394,7 @@ count_all_unknown(LbInFlight *xact, const LbFeedUnknown *unknown, Oid database,
 
 		if (shared != NULL)
 			count_unknown(xact, shared, xid);
-		return;
+		return shared == NULL;
 	}
 	dlist_foreach(iter, &lb_shared->boards)
 	{
@@ -388,6 +407,7 @@ count_all_unknown(LbInFlight *xact, const LbFeedUnknown *unknown, Oid database,
 			 shared->catalog == unknown->oid))
 			count_unknown(xact, shared, xid);
 	}
+	return true;
 }
 
 static bool
@@ -399,11 +419,13 @@ redo_unknown(LbFeedReader *reader, const LbFeedHeader *header,
 
 	while ((next = lb_feed_next_unknown(reader, &unknown)) == LB_FEED_NEXT)
 	{
-		LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
-		count_all_unknown(xact, &unknown, header->database, xid);
-		LWLockRelease(&lb_shared->directory_lock);
+		bool		visits;
 
-		/* There may be new definitions, or a database may be gone. */
+		LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
+		visits = count_all_unknown(xact, &unknown, header->database, xid);
+		LWLockRelease(&lb_shared->directory_lock);
+		if (!visits)
+			continue;
 		xact->visits = true;
 		xact->visit = unknown.scope == LB_FEED_DATABASE ? InvalidOid :
 			header->database;
@@ -540,7 +562,7 @@ visit_counted(LbInFlight *xact, bool offline)
 		if (shared->generation != generation)
 			continue;
 		if (offline)
-			lb_take_offline(shared, generation, UNKNOWN_REASON, true);
+			take_unknown_offline(shared, generation);
 		else
 			pg_atomic_fetch_sub_u32(&shared->nunknown, 1);
 	}

@@ -30,6 +30,12 @@
 /* Milliseconds to another visit after one has failed. */
 #define FAILED_AGAIN 5000
 
+/*
+ * The same between two visits that a standby's primary has asked for.  If a
+ * board cannot be entered, each commit that changes it asks for one.
+ */
+#define FED_AGAIN 1000
+
 static List *visits = NIL;
 
 void
@@ -166,14 +172,23 @@ void
 lb_visit_as_fed(void)
 {
 	static uint32 begun = 0;
+	static TimestampTz last = 0;
+	TimestampTz now = GetCurrentTimestamp();
 	uint32		anew = pg_atomic_read_u32(&lb_shared->feed.anew);
 	Oid			wanted[LB_MAX_VISITS];
-	int			n = lb_take_visits(&lb_shared->feed.visits, wanted);
-	bool		all = n > LB_MAX_VISITS || begun != anew;
-	bool		dropped = all;
+	int			n;
+	bool		all;
+	bool		dropped;
 
+	if (begun == anew && !lb_elapsed(last, now, FED_AGAIN))
+		return;
+	n = lb_take_visits(&lb_shared->feed.visits, wanted);
+	all = n > LB_MAX_VISITS || begun != anew;
+	dropped = all;
 	if (!lb_feed_builds())
 		return;
+	if (n > 0 || all)
+		last = now;
 	begun = anew;
 	for (int i = 0; i < Min(n, LB_MAX_VISITS); i++)
 	{

@@ -82,6 +82,35 @@ run('postgres', q{UPDATE clan SET name = 'short' WHERE realm = 'A' AND score = 9
 is($standby->safe_psql('postgres', $clans), "clans:A|17|ready|\nclans:B|16|ready|", 'long texts have gone');
 is($standby->safe_psql('postgres', q{SELECT * FROM lb_verify('clans')}), '', 'long texts have gone: lb_verify()');
 
+# The primary cannot keep the index of a board.  A standby is told so by each commit that
+# changes its table; it tries again now and then, and keeps the reason.
+run('postgres', q{CREATE TABLE keyless (player_id bigint CONSTRAINT keyless_key UNIQUE, score bigint)},
+	q{SELECT lb_create_board('keyless', 'keyless', 'player_id', 'score DESC')}, q{INSERT INTO keyless VALUES (1, 1), (2, 2)});
+my $keyless = $game =~ s/game/keyless/gr;
+my $offline = q{SELECT state, reason FROM lb_stat_board WHERE board = 'keyless'};
+my $no_key = 'offline|there is no valid unique index on the member';
+same($primary, $standby, 'with a key', $keyless);
+run('postgres', 'ALTER TABLE keyless DROP CONSTRAINT keyless_key', 'UPDATE keyless SET score = 5 WHERE player_id = 1');
+ok($standby->poll_query_until('postgres', "SELECT s = '$no_key' FROM (SELECT state || '|' || reason s FROM lb_stat_board WHERE board = 'keyless') s"),
+	'without a key');
+$standby->append_conf('postgresql.conf', 'log_min_messages = debug1');
+$standby->reload;
+ok($standby->poll_query_until('postgres', q{SELECT current_setting('log_min_messages') = 'debug1'}), 'workers are logged');
+my $log_size = -s $standby->logfile;
+my $begin = time;
+for (1 .. 20)
+{
+	run('postgres', join ';', map { ('UPDATE keyless SET score = score + 1', 'SELECT pg_sleep(0.02)') } 1 .. 10);
+	is($standby->safe_psql('postgres', $offline), $no_key, "without a key, $_") if $_ % 10 == 0;
+}
+same_by($standby, 'postgres', 'query', 'without a key', $keyless);
+my $workers = () = substr(slurp_file($standby->logfile), $log_size) =~ /starting background worker process "leaderboard worker/g;
+cmp_ok($workers, '<=', 10 + time - $begin, 'without a key: few workers have started');
+$standby->append_conf('postgresql.conf', 'log_min_messages = warning');
+$standby->reload;
+run('postgres', 'ALTER TABLE keyless ADD UNIQUE (player_id)');
+same($primary, $standby, 'with a key again', $keyless);
+
 # Databases
 sub database
 {

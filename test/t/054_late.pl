@@ -7,6 +7,7 @@ use warnings;
 
 use FindBin;
 use lib $FindBin::RealBin;
+use IPC::Run;
 use LbStandby;
 use LbTest;
 use PostgreSQL::Test::Cluster;
@@ -73,6 +74,16 @@ late('truncate', $both, "$update = 8", 'TRUNCATE public.player_score_windows; IN
 late('after a savepoint', $both, "$update < 5; SAVEPOINT s; DELETE FROM player_scores; ROLLBACK TO s; $update = 9", "$update = 7");
 late('an error', '', "$update = 8", "$update = 7; SELECT 1 / 0");
 late('prepared, then committed', $both, "$update = 8; PREPARE TRANSACTION 'p'", "$update = 7", q{COMMIT PREPARED 'p'});
+
+# Many rows are told of once.
+my $from = $primary->lsn('insert');
+late('many rows', $both, "$update = 8", 'UPDATE public.player_scores SET score = score + 3');
+my $to = $primary->safe_psql('postgres', q{SELECT pg_logical_emit_message(false, 'end', '') < '0/0'; SELECT pg_switch_wal()}) =~ s/.*\n//r;
+my ($out, $err) = ('', '');
+IPC::Run::run([ 'pg_waldump', '-p', $primary->data_dir . '/pg_wal', '-s', $from, '-e', $to ], '>', \$out, '2>', \$err)
+  or die "pg_waldump: $err";
+is(scalar(() = $out =~ /prefix "lb"; payload \(\d+ bytes\): 01 55 /g), 1, 'many rows: one message');
+
 late('prepared, then rolled back', 'primary', "$update = 8; PREPARE TRANSACTION 'p'", "$update = 7", q{ROLLBACK PREPARED 'p'});
 
 $_->stop for $standby, $primary;
