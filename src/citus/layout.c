@@ -36,6 +36,7 @@
 #include "commands/defrem.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "port/pg_crc32c.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
@@ -48,6 +49,9 @@
 #include "boards/resolve.h"
 #include "citus/layout.h"
 #include "sql/spi.h"
+
+/* What the name of a table of places ends with. */
+#define PLACES "lb_places"
 
 /* The columns of places. */
 static const struct
@@ -104,7 +108,16 @@ lb_is_coordinator(void)
 char *
 lb_places_name(const char *source)
 {
-	return makeObjectName(source, NULL, "lb_places");
+	pg_crc32c	hash;
+
+	if (strlen(source) + strlen("_" PLACES) < NAMEDATALEN)
+		return makeObjectName(source, NULL, PLACES);
+
+	/* Names that begin alike must not lead to one table. */
+	INIT_CRC32C(hash);
+	COMP_CRC32C(hash, source, strlen(source));
+	FIN_CRC32C(hash);
+	return makeObjectName(source, psprintf("%08x", hash), PLACES);
 }
 
 /*

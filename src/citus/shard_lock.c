@@ -71,11 +71,12 @@ lock_shards(Oid table)
 static void
 commit_by_two_phases(const LbDefinition *defn)
 {
-	if (lb_exec_once("SELECT COALESCE(pg_catalog.column_to_column_name(p.logicalrelid, p.partkey), $2) "
+	if (lb_exec_once("SELECT COALESCE(pg_catalog.column_to_column_name(p.logicalrelid, p.partkey), "
+					 "(SELECT CAST(a.attname AS pg_catalog.text) FROM pg_catalog.pg_attribute AS a WHERE a.attrelid OPERATOR(pg_catalog.=) $1 "
+					 "AND a.attnum OPERATOR(pg_catalog.>) 0 AND NOT a.attisdropped AND a.attgenerated OPERATOR(pg_catalog.=) '' LIMIT 1)) "
 					 "FROM pg_catalog.pg_dist_partition AS p WHERE p.logicalrelid OPERATOR(pg_catalog.=) $1 "
 					 "AND (SELECT pg_catalog.count(*) FROM pg_catalog.pg_dist_shard AS s WHERE s.logicalrelid OPERATOR(pg_catalog.=) $1) OPERATOR(pg_catalog.=) 1",
-					 InvalidOid,
-					 LB_ARGS(lb_arg_regclass(defn->source), lb_arg_text(lb_member_columns(defn)->name))) > 0)
+					 InvalidOid, LB_ARGS(lb_arg_regclass(defn->source))) > 0)
 	{
 		const char *column = lb_row_text(SPI_tuptable, 0, 1);
 

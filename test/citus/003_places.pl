@@ -155,6 +155,21 @@ sql(q{DROP TABLE elsewhere.last});
 is(sql(q{SELECT coalesce(string_agg(relname, ' '), '') FROM pg_class WHERE relname ~ 'la[ts].*_lb_places'}, $_), '', 'no places without the table') for $node, @workers;
 is(sql(q{SELECT count(*) FROM lb_board WHERE board = 'later'}, $_), '0', 'nor a record of the board') for $node, @workers;
 
+# Tables with long names that begin alike
+my @long = map { 'long_' x 11 . $_ } 1, 2;
+for (@long)
+{
+	sql(qq{CREATE TABLE $_ (player_id bigint PRIMARY KEY, score bigint NOT NULL);
+		SELECT create_distributed_table('$_', 'player_id', shard_count => 4, colocate_with => 'none')});
+	sql(qq{INSERT INTO $_ SELECT g, g FROM generate_series(1, 9) g; SELECT lb_create_board(substr('$_', 50), '$_')});
+}
+sql('SELECT lb_wait_ready()');
+is(sql(q{SET leaderboard.offline = error; SELECT lb_rank(2, substr('%s', 50)), lb_rank(2, substr('%s', 50))} =~ s/%s/$long[0]/r =~ s/%s/$long[1]/r), '8|8', 'two tables with long names have places');
+sql("DROP TABLE $long[1]");
+is(sql(qq{SET leaderboard.offline = error; SELECT lb_rank(2, substr('$long[0]', 50))}), '8', 'one of them is dropped');
+sql("DROP TABLE $long[0]");
+is(sql(q{SELECT count(*) FROM pg_class WHERE relname ~ '^long_.*_lb_places$'}, $_), '0', 'no places without the tables') for $node, @workers;
+
 # Other roles
 sql(q{CREATE ROLE reader LOGIN; CREATE ROLE stranger LOGIN; GRANT SELECT ON points TO reader});
 is(sql(q{SET ROLE reader; SELECT lb_rank(5, 'points') IS NOT NULL, (SELECT count(rank) FROM lb_ranks('{1,2}', 'points'))}, $_), 't|2', 'a role that may read') for $node, @workers;

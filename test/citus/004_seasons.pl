@@ -172,8 +172,12 @@ my (undef, $out, $err) = $node->psql('postgres', q{SET citus.log_remote_commands
 is($out, '2', 'one shard');
 like($err, qr/PREPARE TRANSACTION/, 'two phases');
 is(query('SELECT sum(score) FROM tenant.scores'), '4', 'it is reset');
+query(q{CREATE TABLE tenant.pairs (a bigint, player_id bigint GENERATED ALWAYS AS (2 * a) STORED UNIQUE, score bigint NOT NULL);
+	SELECT lb_create_board('pairs', 'tenant.pairs', 'player_id')});
+query(q{INSERT INTO tenant.pairs (a, score) VALUES (1, 5), (2, 6); SELECT lb_wait_ready()});
+is(query(q{SELECT lb_close_season('pairs', 'one', reset_to => 2); SELECT sum(score) FROM tenant.pairs}), "2\n4", 'a generated member');
 verified('other tables');
-query('DROP TABLE games, guilds, days, tenant.scores');
+query('DROP TABLE games, guilds, days, tenant.scores, tenant.pairs');
 
 
 # ----------------------------------------------------------------
