@@ -316,6 +316,7 @@ reset_shared(LbSharedBoard *shared, const LbDefinition *defn,
 		LbStripe   *stripe = &shared->stripes[i];
 
 		stripe->queueing = false;
+		stripe->queued = LB_NONE;
 		stripe->prefetching = false;
 		memset(&stripe->floor, 0, sizeof(LbFloor));
 		stripe->single = LB_NONE;

@@ -79,6 +79,7 @@ lb_live_board_new(const LbMem *mem, const LbSharedBoard *shared, uint32 hash,
 	board->no_key = false;
 	board->queue_first = LB_NONE;
 	board->queue_last = LB_NONE;
+	board->next_queued = LB_NONE;
 	board->hash = hash;
 	board->nsettling = 0;
 	board->value_len = value->len;

@@ -84,6 +84,13 @@ lb_live_board_at(LbRef ref)
 	return (LbLiveBoard *) lb_ptr(&lb_shared->arena, ref);
 }
 
+static inline LbRef
+lb_live_board_ref(const LbLiveBoard *board)
+{
+	return (LbRef) (((const char *) board - lb_shared->arena.base) /
+					LB_CHUNK_SIZE);
+}
+
 /*
  * Call visit for every live board of a stripe, whose lock is held, until it
  * returns false.

@@ -128,6 +128,7 @@ typedef struct LbLiveBoard
 	bool		no_key;			/* the sum has had rows without a key */
 	LbRef		queue_first;	/* settled while a build is running */
 	LbRef		queue_last;
+	LbRef		next_queued;	/* with a queue: the next in LbStripe.queued */
 	uint32		hash;			/* of the value */
 	uint32		nsettling;		/* large publications being settled now */
 	uint32		value_len;
@@ -150,6 +151,7 @@ typedef struct LbStripe
 								 * is requested to apply, while
 								 * LbSharedBoard.requested has this stripe */
 	LbFloor		floor;			/* of boards that were given back */
+	LbRef		queued;			/* the boards that have a queue, linked */
 	LbRef		single;			/* the board, unless a family */
 	LbHash		boards;			/* of a family: hash of value -> board */
 	LbRef		spare;			/* chunks for publications, linked */

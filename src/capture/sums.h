@@ -97,7 +97,7 @@ extern void lb_sums_free(LbSums *sums);
 /*
  * Make room for n more changes with keys of stride words at most (0: as long
  * as those that are there), so that adding them allocates nothing outside the
- * arena.  Returns false if there is no memory.  Never raises.
+ * arena.  Returns false if there is no memory.  Raises only when interrupted.
  */
 extern bool lb_sums_reserve(LbSums *sums, int n, int stride);
 
@@ -147,14 +147,15 @@ extern bool lb_sums_check(LbSums *sums, const LbArena *arena,
 						  const LbIndex *index, int n);
 
 /*
- * Make all members unchecked.  Returns false if there is no memory.  Never
- * raises.
+ * Make all members unchecked.  Returns false if there is no memory.  Raises
+ * only when interrupted, and then sums->check_all is as before.
  */
 extern bool lb_sums_check_all(LbSums *sums);
 
 /*
  * Begin to follow distinct scores, or begin again: all scores will be looked
- * at.  Returns false if there is no memory.  Never raises.
+ * at.  Returns false if there is no memory.  Raises only when interrupted, and
+ * then they do not follow them.
  */
 extern bool lb_sums_distinct_begin(LbSums *sums);
 

@@ -222,10 +222,11 @@ extern bool lb_cursor_prev(const LbArena *arena, const LbIndex *index,
 
 /*
  * Bulk build of an empty index from keys in ascending order: begin, add each
- * key, finish.  expected is about the number of keys.  Blocks are filled to 90
- * %.  LB_OK; LB_EXISTS if a key does not come after the one before it, or, at
- * finish, if a member occurs twice; LB_NOMEM.  After anything but LB_OK the
- * caller frees what was taken, by lb_index_free.
+ * key, finish.  expected is about the number of keys, or 0 if that is not
+ * known.  Blocks are filled to 90 %, a single leaf to the brim.  LB_OK;
+ * LB_EXISTS if a key does not come after the one before it, or, at finish, if
+ * a member occurs twice; LB_NOMEM.  After anything but LB_OK the caller frees
+ * what was taken, by lb_index_free.
  *
  * With counts, one more word behind each key is a number of rows, above 0.  A
  * key that equals the one before it adds its rows to that.

@@ -22,7 +22,11 @@
 static inline int
 bulk_fill(const LbBulk *bulk, const Block *block)
 {
-	if (block->level == 0 && bulk->expected <= block->cap)
+	bool		fits = bulk->expected > 0 ? bulk->expected <= block->cap :
+		block->prev == LB_NONE;
+
+	/* Keys that fit into one leaf get one. */
+	if (block->level == 0 && fits)
 		return block->cap;
 	return block->cap - block->cap / 10;
 }

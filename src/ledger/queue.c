@@ -7,11 +7,24 @@
  */
 #include "postgres.h"
 
+#include "boards/live.h"
 #include "ledger/overlay.h"
 #include "ledger/queue.h"
 
 /* A record's first word has the flags of an entry below the xid. */
 #define FLAG_BITS 2
+
+/* A board gets a queue: its stripe has it among those that have one. */
+static void
+begin_queue(LbSharedBoard *shared, LbLiveBoard *board, LbRef page)
+{
+	LbStripe   *stripe = &shared->stripes[lb_value_stripe(shared->family,
+														  board->hash)];
+
+	board->queue_first = page;
+	board->next_queued = stripe->queued;
+	stripe->queued = lb_live_board_ref(board);
+}
 
 /*
  * Room for a record of this length, in words, at the end of the board's queue.
@@ -35,7 +48,7 @@ add_record(LbSharedBoard *shared, LbLiveBoard *board, uint32 words)
 			return NULL;
 		}
 		if (page == NULL)
-			board->queue_first = ref;
+			begin_queue(shared, board, ref);
 		else
 			page->next = ref;
 		board->queue_last = ref;

@@ -333,6 +333,7 @@ finish_removal(dlist_head *removed)
 			lb_hash_free(&mem, &stripe->boards);
 			lb_stripe_reset(shared, stripe);
 			stripe->queueing = false;
+			stripe->queued = LB_NONE;
 		}
 		ConditionVariableBroadcast(&shared->changed);
 	}

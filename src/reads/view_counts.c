@@ -243,6 +243,7 @@ take_next(const LbView *view, const LbArena *arena, const LbIndex *index,
 		lb_index_seek_place(arena, index, 0, &cursor) :
 		lb_index_seek_key(arena, index, after, view->shape->width, &cursor);
 
+	lb_count_work(1);
 	if (found)
 		lb_cursor_key(arena, index, &cursor, key);
 	if (found && after != NULL && lb_key_cmp(view->shape, key, after) == 0)
@@ -258,38 +259,40 @@ take_next(const LbView *view, const LbArena *arena, const LbIndex *index,
 bool
 lb_counts_next(const LbView *view, const int64 *after, int64 *key, int64 *rows)
 {
-	int64		last[LB_MAX_WIDTH];
-	bool		any;
+	bool		any = false;
+	uint64		before;
 
-	do
+	if (view->index != NULL)
+		take_next(view, view->arena, view->index, after, key, &any);
+	if (view->sums != NULL)
+		take_next(view, &view->sums->arena, &view->sums->added, after, key,
+				  &any);
+	if (view->overlay != NULL)
 	{
-		uint64		before;
+		LbEntries	entries = lb_overlay_entries(view->overlay);
+		bool		found = false;
+		uint32		at = after == NULL ? 0 :
+			lb_find_entry(view->shape, &entries, after, &found);
 
-		any = false;
-		if (view->index != NULL)
-			take_next(view, view->arena, view->index, after, key, &any);
-		if (view->sums != NULL)
-			take_next(view, &view->sums->arena, &view->sums->added, after, key,
-					  &any);
-		if (view->overlay != NULL)
-		{
-			LbEntries	entries = lb_overlay_entries(view->overlay);
-			bool		found = false;
-			uint32		at = after == NULL ? 0 :
-				lb_find_entry(view->shape, &entries, after, &found);
-
-			at += found;
-			if (at < entries.n)
-				take_first(view, lb_entry_member(view->shape,
-												 lb_entry_at(&entries, at),
-												 entries.stride), key, &any);
-		}
-		if (!any)
+		at += found;
+		if (at < entries.n)
+			take_first(view, lb_entry_member(view->shape,
+											 lb_entry_at(&entries, at),
+											 entries.stride), key, &any);
+	}
+	if (!any)
+		return false;
+	lb_view_spans(view, key, view->shape->width, false, &before, NULL);
+	if (rows_upto(view, key) == before)
+	{
+		/*
+		 * The corrections take all rows of this key away, and may do so to a
+		 * million keys behind it.  The next row there is has the key.
+		 */
+		if (before == lb_view_members(view))
 			return false;
-		lb_view_spans(view, key, view->shape->width, false, &before, NULL);
-		*rows = (int64) (rows_upto(view, key) - before);
-		memcpy(last, key, view->shape->width * sizeof(int64));
-		after = last;
-	} while (*rows == 0);
+		lb_counts_key_at(view, before, key);
+	}
+	*rows = (int64) (rows_upto(view, key) - before);
 	return true;
 }

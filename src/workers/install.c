@@ -42,7 +42,7 @@
 /* A board takes about as long as this many keys. */
 #define BOARD_KEYS 32
 
-/* Live boards handled under one hold of a stripe's lock. */
+/* Queues taken under one hold of a stripe's lock. */
 #define BOARDS_AT_ONCE 64
 
 /* Draining without locks stops when a round applies this few entries. */
@@ -55,21 +55,20 @@
  * ----------------------------------------------------------------
  */
 
-/* Live boards that a walk through a stripe has found. */
-typedef struct Found
+/*
+ * Take the queue off a board of a stripe that has one, whose exclusive lock is
+ * held, and set *ref to the board.  Without its queue, the board may go.
+ */
+static LbRef
+take_queue(LbStripe *stripe, LbRef *ref)
 {
-	int			n;
-	LbRef		boards[BOARDS_AT_ONCE];
-} Found;
+	LbLiveBoard *board = lb_live_board_at(stripe->queued);
+	LbRef		pages = board->queue_first;
 
-static bool
-find_queue(uint32 hash, LbRef ref, void *arg)
-{
-	Found	   *found = (Found *) arg;
-
-	if (lb_live_board_at(ref)->queue_first != LB_NONE)
-		found->boards[found->n++] = ref;
-	return found->n < BOARDS_AT_ONCE;
+	*ref = stripe->queued;
+	stripe->queued = board->next_queued;
+	board->queue_first = board->queue_last = board->next_queued = LB_NONE;
+	return pages;
 }
 
 static void
@@ -92,26 +91,19 @@ lb_set_queueing(LbBuild *build, bool on)
 	for (int s = 0; s < LB_STRIPES; s++)
 	{
 		LbStripe   *stripe = &shared->stripes[s];
-		Found		found;
 
 		LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
 		if (lb_shared_board_is(shared, build->generation))
 		{
 			/* Under the lock: a removal ends the build's phase. */
 			Assert(!on || lb_build_is_running(shared));
-			do
+			while (stripe->queued != LB_NONE)
 			{
-				found.n = 0;
-				lb_stripe_walk(stripe, shared->family, find_queue, &found);
-				for (int i = 0; i < found.n; i++)
-				{
-					LbLiveBoard *board = lb_live_board_at(found.boards[i]);
+				LbRef		ref;
 
-					free_pages(&build->mem, board->queue_first);
-					board->queue_first = board->queue_last = LB_NONE;
-					lb_live_board_release(shared, stripe, found.boards[i]);
-				}
-			} while (found.n > 0);
+				free_pages(&build->mem, take_queue(stripe, &ref));
+				lb_live_board_release(shared, stripe, ref);
+			}
 
 			/* Before the first stripe queues. */
 			if (on && s == 0)
@@ -335,26 +327,22 @@ take_queues(LbBuild *build, LbStripe *stripe, Queues *queues)
 {
 	LbSharedBoard *shared = build->shared;
 	bool		ok = true;
-	Found		found;
 
-	found.n = 0;
-	lb_stripe_walk(stripe, shared->family, find_queue, &found);
-	queues->n = found.n;
-	for (int i = 0; i < found.n; i++)
+	queues->n = 0;
+	while (stripe->queued != LB_NONE && queues->n < BOARDS_AT_ONCE)
 	{
-		LbLiveBoard *old = lb_live_board_at(found.boards[i]);
-		LbValue		value = lb_live_board_value(old);
 		LbRef		ref;
+		LbRef		newref;
+		LbRef		pages = take_queue(stripe, &ref);
+		LbLiveBoard *old = lb_live_board_at(ref);
+		LbValue		value = lb_live_board_value(old);
+		LbLiveBoard *board = new_board_make(build, old->hash, &value, &newref);
 
-		queues->queues[i].board = new_board_make(build, old->hash, &value,
-												 &ref);
-		queues->queues[i].first = old->queue_first;
-		if (queues->queues[i].board == NULL)
+		queues->queues[queues->n].first = pages;
+		queues->queues[queues->n++].board = board;
+		if (board == NULL)
 			ok = false;
-		old->queue_first = old->queue_last = LB_NONE;
-
-		/* Without its queue, the old board may go. */
-		lb_live_board_release(shared, stripe, found.boards[i]);
+		lb_live_board_release(shared, stripe, ref);
 	}
 	return ok;
 }
@@ -527,7 +515,8 @@ typedef struct Walk
 	LbStripe   *stripe;
 	bool		ok;
 	uint64		off_board;
-	Found		empty;			/* new boards that are empty, some of them */
+	LbRef		empty;			/* new boards that are empty, linked as those
+								 * that have a queue */
 } Walk;
 
 static void
@@ -735,10 +724,11 @@ inherit_floor(uint32 hash, LbRef ref, void *arg)
 				   walk->stripe->floor.xid);
 	walk->off_board += board->off_board;
 	if (lb_index_bytes(&board->index) == 0 && board->off_board == 0 &&
-		dlist_is_empty(&board->pending) &&
-		dlist_is_empty(&board->history) &&
-		walk->empty.n < BOARDS_AT_ONCE)
-		walk->empty.boards[walk->empty.n++] = ref;
+		dlist_is_empty(&board->pending) && dlist_is_empty(&board->history))
+	{
+		board->next_queued = walk->empty;
+		walk->empty = ref;
+	}
 	return true;
 }
 
@@ -752,23 +742,19 @@ inherit_floors(LbBuild *build)
 {
 	LbSharedBoard *shared = build->shared;
 	Walk		walk = {.build = build};
-	uint64		off_board = 0;
 
-	for (int s = 0; s < LB_STRIPES; s++)
+	walk_all(&walk, inherit_floor);
+	while (walk.empty != LB_NONE)
 	{
-		walk.stripe = &shared->stripes[s];
-		do
-		{
-			walk.empty.n = 0;
-			walk.off_board = 0;
-			lb_stripe_walk(walk.stripe, shared->family, inherit_floor, &walk);
-			for (int i = 0; shared->family && i < walk.empty.n; i++)
-				lb_live_board_release(shared, walk.stripe,
-									  walk.empty.boards[i]);
-		} while (shared->family && walk.empty.n > 0);
-		off_board += walk.off_board;
+		LbRef		ref = walk.empty;
+		LbLiveBoard *board = lb_live_board_at(ref);
+		int			s = lb_value_stripe(shared->family, board->hash);
+
+		walk.empty = board->next_queued;
+		board->next_queued = LB_NONE;
+		lb_live_board_release(shared, &shared->stripes[s], ref);
 	}
-	pg_atomic_write_u64(&shared->off_board, off_board);
+	pg_atomic_write_u64(&shared->off_board, walk.off_board);
 }
 
 static void

@@ -87,6 +87,45 @@ test_small(void)
 }
 
 /*
+ * A bulk build that does not know the number of keys leaves room in all leaves
+ * but the first, and none in a single one.
+ */
+static bool
+test_unknown_number(int width)
+{
+	int			cap = leaf_capacity(width, LB_MAX_ORDER);
+
+	for (int n = cap - 1; n <= 20 * cap; n += n < cap + 1 ? 1 : 97)
+	{
+		World		world;
+		LbIndex		index;
+		LbBulk		bulk;
+
+		REQUIRE(world_open(&world, 1000));
+		init_fixed(&index, width, 1);
+		REQUIRE(lb_bulk_begin(&bulk, &world.mem, &index, 0) == LB_OK);
+		for (int i = 0; i < n; i++)
+		{
+			int64		key[LB_MAX_KEY_WORDS] = {i};
+
+			key[width - 1] = i;
+			REQUIRE(lb_bulk_add(&bulk, key) == LB_OK);
+			operations++;
+		}
+		REQUIRE(lb_bulk_finish(&bulk) == LB_OK);
+		REQUIRE_NULL(lb_index_check(&world.arena, &index));
+		REQUIRE((index.height == 1) == (n <= cap));
+		for (LbRef ref = index.first; ref != LB_NONE;
+			 ref = block_ptr(&world.arena, ref)->next)
+			REQUIRE(ref == index.first ||
+					block_ptr(&world.arena, ref)->count <= cap - cap / 10);
+		lb_index_free(&world.mem, &index);
+		REQUIRE(world_close(&world));
+	}
+	return true;
+}
+
+/*
  * New memory holds anything, even words that look like the key beside the keys
  * of a block.
  */
@@ -495,6 +534,9 @@ run_list_tests(void)
 	int			width;
 
 	report("list: small boards", test_small());
+	report("list: built without knowing the number",
+		   test_unknown_number(2) && test_unknown_number(3) &&
+		   test_unknown_number(LB_MAX_WIDTH));
 	for (width = 2; width <= LB_MAX_WIDTH; width++)
 		report("list: in memory that holds anything", test_any_memory(width));
 	report("list: estimate", test_estimate(3, short_run ? 400 : 3000, 20));
