@@ -122,7 +122,7 @@ FROM (SELECT count(*) AS total FROM b) AS c
 SELECT format('lb_rank_json{_key}(%s, %L, %s)', i, {board}, radius),
 	lb_rank_json{_key}(i{:m}, {board}, radius)::text,
 	(SELECT concat('{"player_id":', p.j, ',"board":', to_json({board}::text), ',"rank":', p.{k},
-			',"score":', lbt.json(p.own), ',"percentile":', p.pct, ',"top_percentile":', 100 - p.pct,
+			',"score":', lbt.json(p.own), ',"percentile":', lbt.json(p.pct), ',"top_percentile":', lbt.json(100 - p.pct),
 			',"surrounding_players":[', (SELECT string_agg(concat('{"rank":', {k}, ',"player_id":', j,
 				',"score":', lbt.json(own), '}'), ',' ORDER BY place)
 				FROM b WHERE place BETWEEN p.place - radius AND p.place + radius), ']}')
