@@ -63,7 +63,6 @@ SELECT query, lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
 	'SELECT id FROM player ORDER BY score DESC, name, id',
 	'SELECT id FROM player ORDER BY score, tie DESC, name, id LIMIT 30 OFFSET 30',
 	'SELECT id FROM player ORDER BY score DESC, tie DESC, id LIMIT 30 OFFSET 30',
-	'SELECT score + 0 AS s, count(*), array_agg(id ORDER BY tie, id) FROM player GROUP BY score ORDER BY score',
 	'SELECT score + 0 AS s, tie + 0 AS t, count(*) FROM player GROUP BY score, tie ORDER BY score DESC, tie',
 	'SELECT id, rank() OVER (ORDER BY score), dense_rank() OVER (ORDER BY score, tie DESC), lag(id) OVER (ORDER BY score, tie DESC, id DESC) FROM player',
 	'SELECT id, count(*) OVER (ORDER BY score RANGE BETWEEN 0.5 PRECEDING AND CURRENT ROW) FROM player',
@@ -73,6 +72,7 @@ SELECT query, lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
 
 -- From version 16 on the rows of an aggregate are sorted below it.
 SELECT query, lbt.result(query) FROM unnest(ARRAY[
+	'SELECT score + 0 AS s, count(*), array_agg(id ORDER BY tie, id) FROM player GROUP BY score ORDER BY score',
 	'SELECT array_agg(id ORDER BY score DESC, tie, id), string_agg(name, '','' ORDER BY score DESC, tie, id) FROM player',
 	'SELECT array_agg(id ORDER BY score, tie DESC, id DESC) FROM player WHERE guild < 3',
 	'SELECT array_agg(DISTINCT score + 0), array_agg(id ORDER BY score DESC, name, id) FROM player',
