@@ -102,7 +102,7 @@ INSERT INTO shape (name, query, params) VALUES
 -- Of other boards and of other plans, with few conditions.
 INSERT INTO shape (name, query, params, few) SELECT name, query, params, true FROM (VALUES
 	('ordered by more', 'SELECT * FROM cost WHERE %1$s ORDER BY score desc, name LIMIT %2$s', NULL),
-	('ordered by more, deep', 'SELECT * FROM cost WHERE %1$s ORDER BY score desc, name LIMIT %2$s OFFSET 1000', NULL),
+	('ordered by more, deep', 'SELECT * FROM cost WHERE %1$s ORDER BY score desc, name LIMIT %2$s OFFSET 1200', NULL),
 	('first of each score', 'SELECT DISTINCT ON (score) * FROM cost WHERE %1$s ORDER BY score desc, id asc LIMIT 1 + %2$s / 10', NULL),
 	('first of each score by more', 'SELECT DISTINCT ON (score) * FROM cost WHERE %1$s ORDER BY score desc, name LIMIT 1 + %2$s / 10', NULL),
 	('rows of each score', 'SELECT score, count(*) FROM cost WHERE %1$s GROUP BY score ORDER BY score desc LIMIT %2$s', NULL),
