@@ -34,6 +34,7 @@
 #include "utils/typcache.h"
 
 #include "planner/enclose.h"
+#include "planner/no_error.h"
 #include "planner/range.h"
 #include "util/compat.h"
 
@@ -53,28 +54,6 @@ typedef struct Search
  */
 
 /*
- * Whether a parameter is the result of a subquery, which runs when it is asked
- * for.
- */
-static bool
-is_init_plan(const PlannerInfo *root, const Param *param)
-{
-	for (; param->paramkind == PARAM_EXEC && root != NULL;
-		 root = root->parent_root)
-	{
-		ListCell   *lc;
-
-		foreach(lc, root->init_plans)
-		{
-			if (list_member_int(lfirst_node(SubPlan, lc)->setParam,
-								param->paramid))
-				return true;
-		}
-	}
-	return false;
-}
-
-/*
  * Whether the node may evaluate an operand once and for all.  Inside of AND
  * and OR, it may be one that the query would not evaluate, so it must not
  * raise an error.
@@ -89,7 +68,7 @@ is_operand(const Search *search, Node *expr)
 	expr = lb_strip_relabel(expr);
 	return IsA(expr, Const) ||
 		(IsA(expr, Param) &&
-		 !is_init_plan(search->source->root, (const Param *) expr));
+		 !lb_is_subquery(search->source->root, (const Param *) expr));
 }
 
 /*

@@ -307,12 +307,8 @@ depends_on_row(Node *node)
 	return contain_var_clause(node) || contain_window_function(node);
 }
 
-/*
- * Whether a parameter stands for a subquery of the query, or of one around it.
- * One that stands for a column of a query around it has its value already.
- */
-static bool
-is_subquery(const Param *param, const PlannerInfo *root)
+bool
+lb_is_subquery(const PlannerInfo *root, const Param *param)
 {
 	ListCell   *lc;
 
@@ -336,7 +332,7 @@ has_subquery(Node *node, void *root)
 	if (node == NULL)
 		return false;
 	if (IsA(node, Param))
-		return is_subquery((const Param *) node, root);
+		return lb_is_subquery(root, (const Param *) node);
 	return expression_tree_walker(node, has_subquery, root);
 }
 
@@ -375,7 +371,7 @@ may_raise(Node *node, void *context)
 				parts_may_raise(node, facts, true);
 		case T_Param:
 			return !facts->each_row &&
-				is_subquery((const Param *) node, facts->root);
+				lb_is_subquery(facts->root, (const Param *) node);
 		case T_BoolExpr:
 		case T_CaseExpr:
 		case T_CoalesceExpr:

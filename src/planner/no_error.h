@@ -36,9 +36,13 @@ extern bool lb_may_raise(Node *expr, const PlannerInfo *root,
 extern bool lb_may_raise_for_any(const PlannerInfo *root, List *tlist);
 
 /*
- * Whether an expression has a parameter that stands for a subquery of the
- * query, or of one around it.
+ * Whether a parameter stands for a subquery of the query, or of one around it,
+ * which runs when its value is asked for.  One that stands for a column of a
+ * query around it has its value already.
  */
+extern bool lb_is_subquery(const PlannerInfo *root, const Param *param);
+
+/* Whether an expression has such a parameter. */
 extern bool lb_has_subquery(const PlannerInfo *root, Node *expr);
 
 #endif							/* LB_NO_ERROR_H */
