@@ -46,6 +46,50 @@ lb_complete_xid(void)
 	return LB_IDLE_SLEEP;
 }
 
+/* A definition that has something to tidy. */
+typedef struct Untidy
+{
+	LbSharedRef ref;
+	bool		asked;			/* what asked() has returned */
+} Untidy;
+
+/*
+ * Take the next definitions behind a generation that have something to tidy,
+ * or with all any, AT_ONCE at most.  Returns how many.  What is done for them
+ * may take long, so the directory's lock is not held meanwhile.
+ */
+static int
+take_some(uint64 done, bool all, bool (*asked) (LbSharedBoard *shared),
+		  Untidy *some)
+{
+	int			n = 0;
+	dlist_iter	iter;
+
+	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
+	dlist_foreach(iter, &lb_shared->boards)
+	{
+		LbSharedBoard *shared = dlist_container(LbSharedBoard, node, iter.cur);
+
+		if (shared->generation <= done)
+			continue;
+		some[n].asked = asked(shared);
+		if (!some[n].asked && !all)
+			continue;
+		some[n].ref.shared = shared;
+		some[n].ref.generation = shared->generation;
+		if (++n == AT_ONCE)
+			break;
+	}
+	LWLockRelease(&lb_shared->directory_lock);
+	return n;
+}
+
+static bool
+has_prepared(LbSharedBoard *shared)
+{
+	return pg_atomic_read_u32(&shared->nprepared) > 0;
+}
+
 long
 lb_settle_all_prepared(void)
 {
@@ -55,30 +99,13 @@ lb_settle_all_prepared(void)
 
 	do
 	{
-		LbSharedRef some[AT_ONCE];
-		dlist_iter	iter;
+		Untidy		some[AT_ONCE];
 
-		n = 0;
-		LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
-		dlist_foreach(iter, &lb_shared->boards)
-		{
-			LbSharedBoard *shared = dlist_container(LbSharedBoard, node, iter.cur);
-
-			if (shared->generation <= done ||
-				pg_atomic_read_u32(&shared->nprepared) == 0)
-				continue;
-			some[n].shared = shared;
-			some[n].generation = shared->generation;
-			if (++n == AT_ONCE)
-				break;
-		}
-		LWLockRelease(&lb_shared->directory_lock);
-
-		/* That may read the commit log, and settle very much. */
+		n = take_some(done, false, has_prepared, some);
 		for (int i = 0; i < n; i++)
 		{
-			done = some[i].generation;
-			if (lb_settle_prepared(some[i].shared, some[i].generation))
+			done = some[i].ref.generation;
+			if (lb_settle_prepared(some[i].ref.shared, done))
 				sleep = TIDY_AGAIN;
 		}
 	} while (n == AT_ONCE);
@@ -108,6 +135,14 @@ must_trim_all(long *sleep)
 	return true;
 }
 
+/* Whether histories are to be trimmed; no longer from here on. */
+static bool
+take_trim(LbSharedBoard *shared)
+{
+	return pg_atomic_read_u32(&shared->trim) != 0 &&
+		pg_atomic_exchange_u32(&shared->trim, 0) != 0;
+}
+
 long
 lb_trim_histories(void)
 {
@@ -118,39 +153,18 @@ lb_trim_histories(void)
 
 	do
 	{
-		struct
-		{
-			LbSharedBoard *shared;
-			uint64		generation;
-			bool		asked;
-		}			some[AT_ONCE];
-		dlist_iter	iter;
+		Untidy		some[AT_ONCE];
 
-		n = 0;
-		LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
-		dlist_foreach(iter, &lb_shared->boards)
-		{
-			LbSharedBoard *shared = dlist_container(LbSharedBoard, node, iter.cur);
-
-			if (shared->generation <= done ||
-				(!all && pg_atomic_read_u32(&shared->trim) == 0))
-				continue;
-			some[n].shared = shared;
-			some[n].generation = shared->generation;
-			some[n].asked = pg_atomic_exchange_u32(&shared->trim, 0) != 0;
-			if (++n == AT_ONCE)
-				break;
-		}
-		LWLockRelease(&lb_shared->directory_lock);
+		n = take_some(done, all, take_trim, some);
 		if (n > 0 && done == 0)
 			lb_update_horizon(true);
 		for (int i = 0; i < n; i++)
 		{
-			done = some[i].generation;
-			if (lb_shared_board_trim(some[i].shared, some[i].generation) &&
+			done = some[i].ref.generation;
+			if (lb_shared_board_trim(some[i].ref.shared, done) &&
 				some[i].asked)
 			{
-				pg_atomic_write_u32(&some[i].shared->trim, 1);
+				pg_atomic_write_u32(&some[i].ref.shared->trim, 1);
 				sleep = Min(sleep, TIDY_AGAIN);
 			}
 		}
