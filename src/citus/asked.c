@@ -310,8 +310,7 @@ is_offline(const LbAccess *access)
 		case LB_CAUSE_TRIGGER:
 			return true;
 		case LB_CAUSE_LIMIT:
-			return !access->target.has_value ||
-				access->target.value.len <= LB_MAX_VALUE;
+			return lb_access_lacks_row(access);
 		default:
 			return false;
 	}

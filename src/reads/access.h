@@ -107,6 +107,17 @@ lb_access_follows_settings(const LbAccess *a)
 }
 
 /*
+ * Whether a read must run its query since a ranked row of the board has no
+ * key, and not since the board's name is too long.
+ */
+static inline bool
+lb_access_lacks_row(const LbAccess *a)
+{
+	return a->cause == LB_CAUSE_LIMIT &&
+		(!a->target.has_value || a->target.value.len <= LB_MAX_VALUE);
+}
+
+/*
  * Whether lb_board.offline says what a read of the board does while it is
  * offline, and not the setting.
  */

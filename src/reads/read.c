@@ -57,8 +57,7 @@ query_is_slow(const LbCall *call)
 		case LB_CAUSE_UNSETTLED:
 			return true;
 		case LB_CAUSE_LIMIT:
-			/* The name of a board, or a row that no key can have. */
-			return call->access.target.value.len <= LB_MAX_VALUE;
+			return lb_access_lacks_row(&call->access);
 		case LB_CAUSE_BUILDING:
 			return !lb_created_here(call->access.target.defn);
 		default:
