@@ -173,6 +173,12 @@ check_default_board(const DefaultTable *table, Oid relid)
 			 errhint("Use lb_drop_board() first, or make boards over tables of your own with lb_create_board().")));
 }
 
+static char *
+score_index_name(const DefaultTable *table)
+{
+	return psprintf("%s_score_idx", table->name);
+}
+
 /*
  * The OID of a default table, or InvalidOid if it is not there.  Raises if
  * another object has one of the names.
@@ -182,8 +188,7 @@ find_default_table(const DefaultTable *table, Oid schema, const KeyType *key,
 				   bool score_index)
 {
 	Oid			relid = get_relname_relid(table->name, schema);
-	Oid			index = get_relname_relid(psprintf("%s_score_idx", table->name),
-										  schema);
+	Oid			index = get_relname_relid(score_index_name(table), schema);
 
 	if (OidIsValid(relid))
 		check_default_table(table, relid, key);
@@ -248,7 +253,7 @@ make_default_table(const DefaultTable *table, Oid relid, const KeyType *key,
 	}
 	if (score_index)
 		lb_execute_utility(psprintf("CREATE INDEX IF NOT EXISTS %s ON %s (%s)",
-									quote_identifier(psprintf("%s_score_idx", table->name)),
+									quote_identifier(score_index_name(table)),
 									name, table->index_columns));
 
 	/* Again: the statements above may have waited for other transactions. */
@@ -325,8 +330,7 @@ is_complete(const DefaultTable *table, Oid relid, Oid schema,
 {
 	return OidIsValid(relid) && lb_find_defn(table->board) != NULL &&
 		(!score_index ||
-		 OidIsValid(get_relname_relid(psprintf("%s_score_idx", table->name),
-									  schema)));
+		 OidIsValid(get_relname_relid(score_index_name(table), schema)));
 }
 
 Datum

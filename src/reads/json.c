@@ -14,7 +14,6 @@
 
 #include "access/xact.h"
 #include "catalog/pg_type.h"
-#include "common/shortest_dec.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -24,6 +23,7 @@
 #include "utils/memutils.h"
 #include "utils/tuplestore.h"
 
+#include "boards/types.h"
 #include "reads/json.h"
 #include "reads/rows.h"
 #include "reads/text.h"
@@ -260,14 +260,10 @@ lb_call_top_json(FunctionCallInfo fcinfo, const LbReadFunction *top)
 	return finish_object(&buf);
 }
 
-/* Append a number with all its digits, whatever extra_float_digits says. */
 static void
-put_float8(StringInfo buf, double number)
+put_percentile(StringInfo buf, double percentile)
 {
-	char		s[DOUBLE_SHORTEST_DECIMAL_LEN];
-
-	double_to_shortest_decimal_buf(number, s);
-	appendStringInfoString(buf, s);
+	put_value(buf, lb_known_type(FLOAT8OID), Float8GetDatum(percentile));
 }
 
 /* Append the beginning of an object, up to the neighbours. */
@@ -288,9 +284,9 @@ put_player(StringInfo buf, const LbCall *call, const LbNumber *numbers,
 					 numbers[0].integer);
 	put_score(buf, defn, score);
 	appendStringInfoString(buf, ",\"percentile\":");
-	put_float8(buf, percentile);
+	put_percentile(buf, percentile);
 	appendStringInfoString(buf, ",\"top_percentile\":");
-	put_float8(buf, 100 - percentile);
+	put_percentile(buf, 100 - percentile);
 	appendStringInfoString(buf, ",\"surrounding_players\":[");
 }
 
