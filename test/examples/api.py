@@ -35,7 +35,7 @@ def is_(got, expected, title):
 
 def request(method, path, body=None, **headers):
     """The status, the headers, and the body as JSON."""
-    conn = http.client.HTTPConnection("127.0.0.1", PORT, timeout=60)
+    conn = http.client.HTTPConnection("127.0.0.1", PORT, timeout=300)
     conn.request(method, path, body, headers)
     response = conn.getresponse()
     text = response.read()
@@ -166,7 +166,7 @@ class Stream:
     """A client of the Server-Sent Events."""
 
     def __init__(self, board):
-        self.conn = http.client.HTTPConnection("127.0.0.1", PORT, timeout=60)
+        self.conn = http.client.HTTPConnection("127.0.0.1", PORT, timeout=300)
         self.conn.request("GET", f"/boards/{board}/events")
         self.response = self.conn.getresponse()
 

@@ -28,7 +28,7 @@ in_example()
 	(
 		cd "tree/examples/$dir" || exit
 		as_server env PGDATABASE="example_$dir" PYTHONDONTWRITEBYTECODE=1 \
-			PYTHONUNBUFFERED=1 timeout -k 10 60 stdbuf -oL "$@"
+			PYTHONUNBUFFERED=1 timeout -k 10 300 stdbuf -oL "$@"
 	)
 }
 
@@ -66,7 +66,7 @@ prisma_example()
 	) >prisma.out || show_output prisma.out
 	(
 		cd "$dir" || exit
-		as_server env PGDATABASE=example_uuid timeout -k 10 60 node tour.mjs
+		as_server env PGDATABASE=example_uuid timeout -k 10 300 node tour.mjs
 	) >uuid.out || show_output uuid.out
 	diff tree/examples/uuid/tour.out uuid.out
 }

@@ -167,7 +167,7 @@ class Consumers:
         """As an operator does: they end by themselves."""
         for process in self.processes.values():
             process.terminate()
-        codes = [process.wait(60) for process in self.processes.values()]
+        codes = [process.wait(300) for process in self.processes.values()]
         self.processes.clear()
         return codes
 

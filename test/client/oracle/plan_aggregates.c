@@ -38,6 +38,14 @@ put_count_column(Question *q)
 	}
 }
 
+/* Of 0 and -0 either stands for the two: make it 0. */
+static void
+put_sign(Question *q)
+{
+	if (q->table->score.type->asks)
+		fputs("0 + ", q->f);
+}
+
 static void
 put_end(Question *q)
 {
@@ -46,6 +54,7 @@ put_end(Question *q)
 		fputs("count(*)", q->f);
 		return;
 	}
+	put_sign(q);
 	fputs(percent(50) ? "min(" : "max(", q->f);
 	put_column(q, &q->table->score);
 	fputs(")", q->f);
@@ -68,6 +77,7 @@ put_fraction(Question *q)
 static void
 put_percentile(Question *q)
 {
+	put_sign(q);
 	fputs("percentile_disc(", q->f);
 	put_fraction(q);
 	fputs(") WITHIN GROUP (ORDER BY ", q->f);
