@@ -358,10 +358,11 @@ resolve_source(LbBuild *build, Oid source, bool has_expressions)
 		return give_up(build, LB_UNLOGGED_REASON, false);
 	if (defn->problem != NULL || !defn->captured)
 	{
+		/* On a standby no user can call lb_rebuild() once it is mended. */
 		lb_take_offline(build->shared, build->generation,
 						defn->problem ? defn->problem :
 						"a capture trigger is missing or disabled",
-						false);
+						RecoveryInProgress());
 		end_build(build, false);
 		return NULL;
 	}

@@ -106,9 +106,14 @@ for (1 .. 20)
 same_by($standby, 'postgres', 'query', 'without a key', $keyless);
 my $workers = () = substr(slurp_file($standby->logfile), $log_size) =~ /starting background worker process "leaderboard worker/g;
 cmp_ok($workers, '<=', 10 + time - $begin, 'without a key: few workers have started');
+
+# Without a commit it goes on trying: lb_rebuild() cannot be called there.
+caught_up($primary, $standby);
+$log_size = -s $standby->logfile;
+$standby->wait_for_log(qr/background worker "leaderboard worker" \(PID \d+\) exited/, $log_size);
 $standby->append_conf('postgresql.conf', 'log_min_messages = warning');
 $standby->reload;
-run('postgres', 'ALTER TABLE keyless ADD UNIQUE (player_id)');
+run('postgres', 'ALTER TABLE keyless ADD UNIQUE (player_id)', q{SELECT lb_rebuild('keyless')});
 same($primary, $standby, 'with a key again', $keyless);
 
 # Databases
