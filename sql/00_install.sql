@@ -152,7 +152,7 @@ GRANT USAGE ON SCHEMA lbt TO PUBLIC;
 CREATE FUNCTION lbt.given_back(table_name text) RETURNS boolean
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-	FOR i IN 1 .. 1000 LOOP
+	FOR i IN 1 .. 30000 LOOP
 		IF NOT EXISTS (SELECT FROM lb_stat_board
 			WHERE source = table_name::regclass AND members = 0
 				AND board NOT IN (SELECT b.board FROM lb_board b)) THEN

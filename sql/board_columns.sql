@@ -167,7 +167,7 @@ SELECT lb_stat_reset();
 SELECT lb_count('lands:(t,DE,5)');
 BEGIN;
 UPDATE lb_board SET board_column = 'country, live, level' WHERE board = 'lands';
-SELECT lb_count('lands:(DE,t,5)'), lb_wait_ready('1 min');
+SELECT lb_count('lands:(DE,t,5)'), lb_wait_ready('5 min');
 SELECT lbt.result($$SELECT count(*), max(score), min(score) FROM lands WHERE country = 'DE'$$);
 ROLLBACK;
 SELECT state, index_reads FROM lb_stat_board WHERE board = 'lands:(t,DE,5)';

@@ -3,7 +3,7 @@
 CREATE TABLE score (player_id bigint PRIMARY KEY, score bigint NOT NULL);
 INSERT INTO score SELECT i, i * 7919 % 101 FROM generate_series(1, 300) i;
 SELECT lb_create_board('score', 'score', rank_by => 'score DESC');
-SELECT lb_wait_ready('1 min');
+SELECT lb_wait_ready('5 min');
 CREATE VIEW wrong AS SELECT count(*) FROM
 	(SELECT player_id, row_number() OVER (ORDER BY score DESC, player_id) AS r FROM score) s
 WHERE r IS DISTINCT FROM lb_rank(player_id, 'score');
@@ -30,7 +30,7 @@ SELECT lb_create_board('second', 'score', rank_by => 'score ASC');
 SELECT lb_drop_board('second');
 ALTER TABLE score DROP COLUMN note;
 SELECT event, tag, count(*), max(wrong) AS wrong, max(members) AS members FROM seen GROUP BY 1, 2 ORDER BY 2, 1;
-SELECT lb_wait_ready('1 min');
+SELECT lb_wait_ready('5 min');
 SELECT * FROM wrong;
 SELECT * FROM lb_verify();
 
@@ -46,7 +46,7 @@ BEGIN
 	END IF;
 END $$;
 ALTER TABLE score ADD COLUMN note text;
-SELECT lb_wait_ready('1 min');
+SELECT lb_wait_ready('5 min');
 SELECT * FROM wrong;
 ALTER EVENT TRIGGER e1 DISABLE;
 ALTER EVENT TRIGGER e2 DISABLE;
@@ -61,7 +61,7 @@ END $$;
 CREATE EVENT TRIGGER e4 ON table_rewrite EXECUTE FUNCTION on_rewrite();
 ALTER TABLE score ALTER COLUMN note TYPE int USING NULL;
 ALTER EVENT TRIGGER e4 DISABLE;
-SELECT lb_wait_ready('1 min');
+SELECT lb_wait_ready('5 min');
 SELECT * FROM wrong;
 SELECT * FROM lb_verify();
 

@@ -417,7 +417,7 @@ BEGIN
 END $$;
 INSERT INTO ev.s VALUES (30, 1);
 SELECT lb_create_board('picky', 'ev.s', 'id', rank_by => 'ev.picky(x) DESC');
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT state, reason FROM lb_stat_board WHERE board = 'picky';
 SELECT lb_drop_board('picky');
 DROP SCHEMA ev, ew CASCADE;

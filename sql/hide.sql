@@ -2,7 +2,7 @@
 
 SELECT lb_create_tables();
 SELECT lb_create_leaderboard('kills', windows => '{daily}');
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT lb_open_window('t:1', starts => '2020-01-01', ends => '9999-01-01'), lb_set_entry('t:1', 1),
 	lb_open_window('cup:1', starts => '2020-01-01', ends => '9999-01-01');
 CREATE VIEW hidden AS SELECT player_id AS id, board, except_boards, hidden_by = current_user AS by_me, reason,
@@ -44,7 +44,7 @@ SELECT lb_top(9), lb_count('kills');
 SELECT lb_close_season('global', 'S1', reset_to => NULL);
 DELETE FROM player_score_windows WHERE player_id IN (7, 8);
 SELECT lb_create_leaderboard('wins', windows => '{}');
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT count(*), count(rank) FROM lb_submit(7, 1);
 SELECT count(*), count(rank) FROM lb_submit(7, 1, leaderboard => 'wins');
 SELECT count(*), count(rank) FROM lb_submit(7, 1, boards => '{cup:1}');
@@ -97,7 +97,7 @@ SELECT count(rank) > 1 FROM lb_submit(20, 1);
 
 -- The same text is another player on boards of another type.
 SELECT lb_create_leaderboard('guilds', windows => '{}', player_type => 'text');
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT lb_hide_key('30'), lb_hide_key('31', '{guilds}', 'spam');
 SELECT rank FROM lb_submit_key('30', 1, leaderboard => 'guilds');
 SELECT rank FROM lb_submit_key('31', 1, leaderboard => 'guilds');
@@ -137,7 +137,7 @@ CREATE TABLE others (player_id bigint PRIMARY KEY, score bigint, ranked boolean 
 ALTER TABLE others OWNER TO lbt_other;
 INSERT INTO lb_leaderboard (name) VALUES ('others');
 SELECT lb_create_board('others', 'others', rank_by => 'score DESC', ranked_if => 'ranked');
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT player_id, owners IS NULL AS any_owner FROM lb_hidden WHERE player_id IN ('9', '40') ORDER BY 1;
 SELECT lb_submit_many('{9,40,41,43}', '{1,1,1,1}', leaderboard => 'others');
 SELECT * FROM others ORDER BY 1;

@@ -2,7 +2,7 @@
 -- Answers in the shape of an HTTP interface.
 --
 SELECT lb_create_tables();
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT lb_open_window('daily', keep => '1000 years'), lb_open_window('weekly', keep => '1000 years');
 SELECT lb_submit_many('{1,2,3,4}', '{10,20,30,40}', at => '2026-04-09');
 \pset format unaligned
@@ -100,7 +100,7 @@ RESET search_path;
 SET client_min_messages = warning;
 DROP SCHEMA mine CASCADE;
 RESET client_min_messages;
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 -- The statements that lb_submit() keeps are kept as well when it is called by this.
 \c -
 SELECT lb_submit_json('{"player_id": 2, "amount": 5, "match_id": "n", "at": "2026-04-09"}') ->> 'new_score' AS new_score;

@@ -2,7 +2,7 @@
 -- Limits of what may be submitted, and hiding players.
 --
 SELECT lb_create_tables();
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT lb_open_window('daily', keep => '1000 years'), lb_open_window('weekly', keep => '1000 years');
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
@@ -40,7 +40,7 @@ UPDATE lb_anomaly SET reviewed = true;
 SELECT count(*) FROM generate_series(1, 1000) i, lb_submit(1, 500 + i * (1 - 2 * (i % 2)), match_id => 'm' || i, boards => '{global}');
 SELECT lb_submit_many(array_fill(2::bigint, '{1000}'), array_fill(700::bigint, '{1000}'));
 SELECT * FROM anomalies;
-SELECT player_id, first_noted_at <= noted_at AS in_order, noted_at > now() - interval '1 min' AS now FROM lb_anomaly ORDER BY 1;
+SELECT player_id, first_noted_at <= noted_at AS in_order, noted_at > now() - interval '10 min' AS now FROM lb_anomaly ORDER BY 1;
 -- What exceeds several bounds of a limit is counted once.
 SELECT lb_set_limit('per match', 'global', max_amount => 500, max_submits => 2, max_score => 9, action => 'flag');
 TRUNCATE lb_anomaly;
@@ -58,20 +58,20 @@ SELECT score FROM lb_submit(2, 100, boards => '{global}');
 SELECT lb_submit_many('{3,3,3}', '{50,50,1}', at => '2026-04-09');
 SELECT lb_submit_many('{3,4,3}', '{50,1,50}', at => '2026-04-09');
 SELECT limit_name, board, player_id, amount, submits FROM lb_usage ORDER BY player_id;
-UPDATE lb_usage SET since = now() - interval '59 min' WHERE player_id = '1';
+UPDATE lb_usage SET since = now() - interval '30 min' WHERE player_id = '1';
 SELECT score FROM lb_submit(1, 1, boards => '{global}');
-UPDATE lb_usage SET since = now() - interval '61 min' WHERE player_id = '1';
+UPDATE lb_usage SET since = now() - interval '90 min' WHERE player_id = '1';
 SELECT score FROM lb_submit(1, 99, boards => '{global}');
 SELECT score FROM lb_submit(1, 2, boards => '{global}');
-SELECT limit_name, board, player_id, amount, submits, since > now() - interval '1 min' AS new
+SELECT limit_name, board, player_id, amount, submits, since > now() - interval '10 min' AS new
 FROM lb_usage ORDER BY player_id;
 -- The clock was ahead and has been set back.  A row of a future period, as long as a
 -- period or further ahead, does not count.
-UPDATE lb_usage SET since = now() + interval '59 min' WHERE player_id = '1';
+UPDATE lb_usage SET since = now() + interval '30 min' WHERE player_id = '1';
 SELECT score FROM lb_submit(1, 2, boards => '{global}');
-UPDATE lb_usage SET since = now() + interval '61 min' WHERE player_id = '1';
+UPDATE lb_usage SET since = now() + interval '90 min' WHERE player_id = '1';
 SELECT score FROM lb_submit(1, 2, boards => '{global}');
-SELECT amount, submits, since > now() - interval '1 min' AND since <= now() AS new FROM lb_usage WHERE player_id = '1';
+SELECT amount, submits, since > now() - interval '10 min' AND since <= now() AS new FROM lb_usage WHERE player_id = '1';
 
 -- A day is 24 hours, also where clocks have been turned since.
 SELECT lb_set_limit('per match', 'global', period => '1 day', max_period_amount => 100);
@@ -194,7 +194,7 @@ SELECT lb_drop_board('*');
 DELETE FROM player_scores WHERE player_id = 10;
 SELECT board, score, rank > 0 AS ranked FROM lb_submit(10, 5, boards => '{global}');
 SELECT lb_create_board('*', 'player_score_windows', board_column => 'window_key', rank_by => 'score DESC, updated_at ASC', ranked_if => 'ranked');
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 DELETE FROM player_scores WHERE player_id > 7;
 DELETE FROM player_score_windows WHERE player_id > 7;
 SELECT count(*) FROM (TABLE rest EXCEPT SELECT player_id, ranked, score FROM player_scores) d;
@@ -210,7 +210,7 @@ SELECT lb_rank(1);
 CREATE TABLE guild (player_id integer PRIMARY KEY, score integer, ok boolean DEFAULT true);
 INSERT INTO guild VALUES (2, 10), (3, 20);
 SELECT lb_create_board('guild', 'guild', ranked_if => 'ok'), lb_create_board('bare', 'guild');
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT lb_hide(3, '{guild}');
 SELECT lb_rank(3), lb_rank(3, 'guild'), lb_rank(2, 'guild');
 SELECT lb_hide(3, '{guild,global}');
@@ -241,7 +241,7 @@ ALTER TABLE player_scores DROP COLUMN ranked;
 ALTER TABLE player_score_windows DROP COLUMN ranked;
 SELECT lb_create_tables();
 SELECT lb_open_window('daily', keep => '1000 years'), lb_open_window('weekly', keep => '1000 years');
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT board, ranked_if FROM lb_board ORDER BY 1;
 SELECT * FROM lb_submit(1, 5, at => '2026-04-09');
 \set VERBOSITY terse
@@ -252,7 +252,7 @@ ALTER TABLE player_scores ADD COLUMN ranked boolean NOT NULL DEFAULT true;
 ALTER TABLE player_score_windows ADD COLUMN ranked boolean NOT NULL DEFAULT true;
 SELECT lb_drop_board('global'), lb_drop_board('*');
 SELECT lb_create_tables();
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT lb_hide(1);
 SELECT lb_rank(1);
 

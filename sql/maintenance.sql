@@ -5,7 +5,7 @@
 -- What other files have left would be removed, and counted.
 TRUNCATE lb_event, lb_applied, lb_usage, lb_anomaly, lb_archive, lb_closed, lb_season, lb_payout;
 SELECT lb_create_tables();
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
 CREATE VIEW kept AS SELECT window_key, count(*) FROM player_score_windows GROUP BY 1 ORDER BY 1;
@@ -91,7 +91,7 @@ SELECT * FROM lb_archive_top('daily:20260410', 5);
 SELECT lb_drop_board('*');
 SELECT lb_create_board('*', 'player_score_windows', rank_by => 'score DESC', board_column => 'window_key',
 	method => 'dense_rank', ranked_if => 'ranked');
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT lb_open_window('daily', keep => '1 day', archive_top => 3), lb_open_window('weekly', keep => '1000 years');
 SELECT lb_open_window('tourney:a', starts => '2026-04-01', ends => '2026-05-01', keep => '1000 years', archive_top => 0),
 	lb_open_window('tourney:b', starts => '2026-04-01', ends => '2026-05-01', keep => '1000 years', archive_top => NULL);
@@ -140,7 +140,7 @@ WHEN (OLD.window_key = 'c:1') EXECUTE FUNCTION keep_it();
 CREATE ROLE regress_lb_owner;
 ALTER TABLE player_score_windows OWNER TO regress_lb_owner;
 INSERT INTO player_score_windows SELECT p, 'c:' || w, p FROM generate_series(1, 4) p, generate_series(1, 2) w;
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 BEGIN;
 INSERT INTO lb_closed (board) VALUES ('c:1'), ('c:2');
 INSERT INTO lb_window (name, starts, ends, keep) SELECT 'c:' || w, '2026-04-01', '2026-05-01', '1 day' FROM generate_series(1, 2) w;
@@ -163,7 +163,7 @@ DELETE FROM lb_window WHERE name LIKE 'c:%';
 COMMIT;
 DROP TRIGGER keep_it ON player_score_windows;
 DROP FUNCTION keep_it();
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 
 -- What is logged and remembered is trimmed by its age.
 SET leaderboard.event_retention = '2d';
@@ -287,7 +287,7 @@ ALTER TABLE player_scores ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 ALTER TABLE player_score_windows ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 INSERT INTO player_scores (player_id, score) SELECT p, p * 10 FROM generate_series(1, 3) p;
 INSERT INTO player_score_windows SELECT p, 'c:3', p FROM generate_series(1, 3) p;
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 \set SHOW_CONTEXT never
 SET leaderboard.enable_index = off;
 SELECT lb_close_season('global', 'winter');
@@ -326,7 +326,7 @@ DROP POLICY odd ON player_scores;
 DROP POLICY odd ON player_score_windows;
 ALTER TABLE player_scores DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY, OWNER TO CURRENT_USER;
 ALTER TABLE player_score_windows DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY;
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT * FROM lb_verify();
 
 -- A board of the same name that another role owns has seasons of its own.  A role that
@@ -448,7 +448,7 @@ END $$;
 CREATE TRIGGER locked AFTER DELETE ON player_score_windows EXECUTE FUNCTION locked();
 INSERT INTO lb_event (player_id, op, amount, at, boards, scores, submitted_at)
 VALUES (1, 'set', 1, now(), '{}', '{}', '-infinity');
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 BEGIN;
 UPDATE lb_window SET keep = '1 day';
 SELECT * FROM lb_maintain();
@@ -457,7 +457,7 @@ SELECT count(*) FROM lb_event;
 SELECT * FROM lb_maintain();
 SELECT * FROM partitions;
 COMMIT;
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT count(*) FROM player_score_windows;
 SELECT board, members, removed_at IS NOT NULL AS removed FROM lb_closed ORDER BY 1;
 SELECT * FROM lb_archive_top('daily:20260409');
@@ -478,7 +478,7 @@ CREATE TABLE w2 PARTITION OF player_score_windows FOR VALUES FROM (8) TO (12);
 SELECT lb_create_board('*', 'player_score_windows', board_column => 'window_key', ranked_if => 'ranked');
 SELECT lb_open_window('daily', keep => '1000 years');
 INSERT INTO player_score_windows SELECT p, 'daily:20260409', p, false FROM generate_series(1, 10) p;
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 BEGIN;
 UPDATE lb_window SET keep = '1 day';
 SELECT * FROM lb_maintain(2);
@@ -503,7 +503,7 @@ SELECT lb_open_window('daily', keep => '1000 years', archive_top => 0);
 INSERT INTO player_score_windows SELECT p, 'daily:2026040' || d, p, p <> 9 FROM generate_series(1, 10) p, generate_series(6, 9) d;
 INSERT INTO prize VALUES (3, 'daily:20260406'), (9, 'daily:20260406'), (10, 'daily:20260408');
 INSERT INTO medal VALUES (10, 'daily:20260407'), (10, 'daily:20260408');
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 UPDATE lb_window SET keep = '1 day';
 SELECT closed, removed, more FROM lb_maintain(3);
 SELECT closed, removed, more FROM lb_maintain();
@@ -527,7 +527,7 @@ SELECT lb_create_board('*', 'player_score_windows', board_column => 'window_key'
 SELECT lb_open_window('daily', keep => '1 day', archive_top => 0);
 INSERT INTO player_score_windows SELECT p, 'daily:2026040' || d, p FROM generate_series(1, 5) p, generate_series(8, 9) d;
 INSERT INTO prize VALUES (3, 'daily:20260408');
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 -- The name of the constraint of a partition depends on the version.
 \set VERBOSITY sqlstate
 SELECT closed, removed, more FROM lb_maintain();
@@ -545,7 +545,7 @@ SELECT lb_create_board('daily', 'daily', board_column => 'day');
 SELECT lb_create_tables();
 SELECT name FROM lb_window;
 INSERT INTO lb_window (name, period, keep, late) VALUES ('daily', 'daily', '1000 years', '999 years');
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 INSERT INTO daily VALUES (666, 999999, '20260409');
 SELECT * FROM lb_submit(1, 10, at => '2026-04-09', boards => '{global,daily}');
 SELECT * FROM lb_submit(2, 5, at => '2026-04-09', boards => '{global,daily}');
@@ -620,7 +620,7 @@ TRUNCATE lb_archive;
 -- not ended in the last.  Its noon can be ahead of the server's clock.
 SET leaderboard.max_clock_skew = '2 d';
 SELECT lb_create_tables();
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT lb_open_window('daily', time_zone => 'Pacific/Kiritimati', keep => '1000 years', late => '999 years');
 SELECT lb_window_at('daily', now() - interval '1 day') AS key \gset
 SELECT (substr(:'key', 7)::date + time '12:00') AT TIME ZONE 'UTC' AS at \gset

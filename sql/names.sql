@@ -105,7 +105,7 @@ DROP TABLE player_scores, player_score_windows;
 CREATE TABLE w (player_id bigint, key text, score bigint, PRIMARY KEY (player_id, key));
 SELECT lb_create_board('*', 'w', board_column => 'key');
 INSERT INTO w VALUES (1, 'cup:1', 5);
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT lb_open_window('cup:1', starts => '2026-01-01', ends => '2026-02-01', keep => '1000 years', late => '0'),
 	lb_open_window('cup:2', starts => '2026-01-01', ends => '2026-02-01', keep => '1000 years', late => '0');
 SELECT closed, archived FROM lb_maintain();
@@ -126,7 +126,7 @@ TRUNCATE lb_archive, lb_archive_source;
 -- A family does not take names that are answered by the family "*".
 SELECT lb_create_tables();
 INSERT INTO player_score_windows (player_id, window_key, score, ranked) VALUES (1, 'country:FR', 5, true), (2, 'hidden:1', 5, false);
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 CREATE TABLE mallory.f (player_id bigint, v text, score bigint, PRIMARY KEY (player_id, v));
 ALTER TABLE mallory.f OWNER TO regress_lb_mallory;
 SET ROLE regress_lb_mallory;

@@ -15,7 +15,7 @@ SELECT lb_create_board('strict', 'big', offline => 'error'),
 	lb_create_board('counted', 'big', 'player_id', keeps => 'counts', offline => 'error');
 SELECT board, keeps, offline FROM lb_board WHERE source = 'big'::regclass ORDER BY board;
 SELECT message FROM lbt.error($$UPDATE lb_board SET offline = 'wait' WHERE board = 'plain'$$);
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 
 -- How reads of each board end, with each value of the setting.
 CREATE FUNCTION reads() RETURNS TABLE (board text, setting text, reads bigint, state text, message text, detail text, hint text)
@@ -75,7 +75,7 @@ SELECT lb_rebuild();
 CREATE TABLE solo AS SELECT player_id, score FROM big;
 ALTER TABLE solo ADD PRIMARY KEY (player_id);
 SELECT lb_create_board('solo', 'solo', offline => 'error');
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT current_database() AS db \gset
 ALTER DATABASE :"db" SET leaderboard.database_memory = '64kB';
 SET leaderboard.database_memory = '64kB';
@@ -114,7 +114,7 @@ UPDATE lb_board SET offline = 'query' WHERE board = 'plain';
 SELECT state, lb_rank(7, 'plain') IS NOT NULL FROM lb_stat_board WHERE board = 'plain';
 SELECT index_reads >= 4, query_reads FROM lb_stat_board WHERE board = 'plain';
 UPDATE lb_board SET offline = 'error', method = 'rank' WHERE board = 'plain';
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT index_reads FROM lb_stat_board WHERE board = 'plain';
 SELECT * FROM lbt.differences('plain', 'big', method => 'rank');
 
@@ -137,13 +137,13 @@ SELECT lb_rebuild();
 SELECT lb_set_offline('grp', 'query');
 ALTER TABLE big RENAME score TO points;
 SELECT board, rank_by, offline FROM lb_board WHERE source = 'big'::regclass ORDER BY board;
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 BEGIN;
 ALTER TABLE big RENAME points TO score;
 SELECT lb_set_offline('grp', 'error'), lb_set_offline('lax', NULL);
 SELECT board, rank_by, offline FROM lb_board WHERE source = 'big'::regclass ORDER BY board;
 COMMIT;
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT * FROM lbt.differences('lax', 'big', method => 'rank');
 
 -- What lb_set_offline() refuses.
@@ -165,7 +165,7 @@ SELECT board, offline FROM lb_board WHERE board = 'strict';
 
 -- A leaderboard's boards: submits have no rank meanwhile, and windows are closed later.
 SELECT lb_create_tables(), lb_set_offline('global', 'error'), lb_set_offline('*', 'error');
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT lb_open_window('daily', archive_top => 3);
 INSERT INTO player_score_windows VALUES (7, 'daily:20260409', 5);
 SELECT board, score, rank IS NOT NULL FROM lb_submit(7, 100, leaderboard => 'global', boards => '{global}');

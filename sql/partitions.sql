@@ -67,7 +67,7 @@ SELECT *, by_index = by_query AS same FROM seen ORDER BY player_id;
 DROP TRIGGER a_look ON pt;
 DROP FUNCTION look;
 DROP TABLE seen;
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT * FROM lbt.differences('pt', 'pt', ties => 'other');
 
 -- A new partition is nothing new.

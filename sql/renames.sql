@@ -51,6 +51,7 @@ EXECUTE rank(2);
 SELECT * FROM lbt.differences('r', 'r', 'ok', score => 'points', ties => 't2',
 	query_reads => NULL);
 COMMIT;
+SELECT lb_wait_ready();
 SELECT * FROM lbt.differences('r', 'r', 'ok', score => 'points', ties => 't2');
 ALTER TABLE r RENAME t2 TO tie;
 ALTER TABLE r RENAME points TO score;
@@ -94,6 +95,7 @@ SELECT * FROM lbt.differences('r', 'r', 'ok', score => 'tie', ties => 'score',
 	query_reads => NULL);
 COMMIT;
 SELECT rank_by FROM lb_board WHERE board = 'r';
+SELECT lb_wait_ready();
 SELECT * FROM lbt.differences('r', 'r', 'ok', score => 'tie', ties => 'score');
 DO $$
 BEGIN
@@ -108,6 +110,7 @@ BEGIN
 		NULL;
 	END;
 END $$;
+SELECT lb_wait_ready();
 SELECT * FROM lbt.differences('r', 'r', 'ok', ties => 'tie');
 
 -- The name of a column that another board uses, and one that is made anew.
@@ -117,6 +120,7 @@ ALTER TABLE r RENAME tie TO old;
 ALTER TABLE r ADD tie integer DEFAULT 5;
 COMMIT;
 SELECT board, rank_by FROM lb_board WHERE source = 'r'::regclass ORDER BY board;
+SELECT lb_wait_ready();
 SELECT * FROM lbt.differences('r', 'r', 'ok', ties => 'old');
 SELECT * FROM lbt.differences('less', 'r', score => 'old');
 
@@ -134,6 +138,7 @@ SELECT lb_drop_board('less');
 ALTER TABLE r RENAME old TO tied;
 COMMIT;
 SELECT board, rank_by FROM lb_board WHERE source = 'r'::regclass ORDER BY board;
+SELECT lb_wait_ready();
 SELECT * FROM lbt.differences('r', 'r', 'ok', ties => 'tied');
 SELECT * FROM lbt.differences('new', 'r', score => 'tied', dir => 'ASC');
 SELECT lb_drop_board('new');
@@ -164,6 +169,7 @@ SELECT count(*) FROM r;
 ALTER TABLE r RENAME score TO points;
 SELECT * FROM lb_top(2, 'r');
 COMMIT;
+SELECT lb_wait_ready();
 SELECT * FROM lbt.differences('r', 'r', 'ok', score => 'points', ties => 'tied');
 BEGIN;
 ALTER TABLE r RENAME points TO score;
@@ -260,6 +266,7 @@ SELECT * FROM lbt.differences('pr', 'pr', score => 'other', ties => 'score',
 COMMIT;
 UPDATE pr2 SET other = 97 WHERE player_id = 103;
 UPDATE pr1 SET score = 2 WHERE other = 6;
+SELECT lb_wait_ready();
 SELECT * FROM lbt.differences('pr', 'pr', score => 'other', ties => 'score');
 SELECT state FROM lbt.error('ALTER TABLE pr2 RENAME other TO alone');
 SELECT lb_drop_board('pr');

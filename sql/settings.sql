@@ -119,7 +119,7 @@ CREATE DOMAIN points AS integer;
 CREATE TABLE typed (player_id bigint PRIMARY KEY, score points NOT NULL);
 INSERT INTO typed VALUES (1, 10), (2, 20);
 SELECT lb_create_board('typed', 'typed');
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 DROP DOMAIN points CASCADE;
 INSERT INTO typed VALUES (3);
 SELECT reason FROM lb_stat_board WHERE board = 'typed';

@@ -2,7 +2,7 @@
 -- lb_submit() and lb_submit_many().
 --
 SELECT lb_create_tables();
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 
 -- What comes too late for its windows closes none of those that follow.
 SELECT split_part(board, ':', 1) AS board, applied FROM lb_submit(1, 10, at => '2020-04-09');
@@ -228,7 +228,7 @@ SELECT * FROM lb_submit(6, 1, at => '2026-04-20', boards => '{daily}');
 SELECT lb_create_board('global', 'player_scores', rank_by => 'score DESC, updated_at');
 SELECT * FROM lb_submit(6, 1, at => '2026-04-21', boards => '{daily}');
 ROLLBACK;
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 DELETE FROM player_scores WHERE player_id = 6;
 DELETE FROM player_score_windows WHERE player_id = 6;
 
@@ -308,7 +308,7 @@ CREATE TABLE "My Game"."Runs" ("Who" integer PRIMARY KEY, "Time" integer, note t
 CREATE TABLE "My Game"."Windows" ("Who" integer, "Key" varchar NOT NULL, "Time" smallint, UNIQUE ("Key", "Who"));
 SELECT lb_create_board('global', '"My Game"."Runs"', 'Who', '"Time" ASC'),
 	lb_create_board('*', '"My Game"."Windows"', 'Who', '"Time" ASC', 'Key');
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT lb_open_window('daily', keep => '1000 years'), lb_open_window('weekly', keep => '1000 years', op => 'best');
 INSERT INTO "My Game"."Runs" VALUES (9, NULL, 'old');
 SELECT * FROM lb_submit(1, 300, 'best', at => '2026-04-09');
@@ -327,7 +327,7 @@ SELECT * FROM lb_verify();
 -- Renamed: a plan that was kept is made again.
 ALTER SCHEMA "My Game" RENAME TO mygame;
 ALTER TABLE mygame."Runs" RENAME TO runs;
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT * FROM lb_submit(1, 240, 'best', at => '2026-04-09');
 SET client_min_messages = warning;
 DROP SCHEMA mygame CASCADE;
@@ -341,7 +341,7 @@ DROP TABLE wrong;
 
 -- Privileges: those of the tables.  What is recorded beside them needs none.
 SELECT lb_create_tables();
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT lb_open_window('daily', keep => '1000 years'), lb_open_window('weekly', keep => '1000 years');
 CREATE ROLE regress_lb_server;
 CREATE ROLE regress_lb_client;
@@ -445,7 +445,7 @@ SELECT lb_submit_many('{20,21}', '{2,3}', at => '2026-04-09');
 SELECT * FROM lb_ranks('{20,21}');
 SELECT * FROM lb_ranks('{20,21}', 'weekly:202615');
 DROP TRIGGER keep_out ON player_scores;
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 CREATE TRIGGER keep_out BEFORE INSERT OR UPDATE ON player_score_windows
 FOR EACH ROW WHEN (NEW.window_key LIKE 'daily:%') EXECUTE FUNCTION keep_out('0');
 SELECT * FROM lb_submit(22, 5, at => '2026-04-09');
@@ -517,7 +517,7 @@ BEGIN
 END $$;
 CREATE TRIGGER more AFTER INSERT OR UPDATE ON player_scores
 FOR EACH ROW EXECUTE FUNCTION more();
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT * FROM lb_submit(30, 5, at => '2026-04-09');
 SELECT * FROM lb_submit(30, 5, at => '2026-04-09');
 SELECT lb_submit_many('{30}', '{5}', at => '2026-04-09');

@@ -11,7 +11,7 @@ SELECT lb_create_tables(player_type => 'nonsense');
 SELECT lb_create_tables(player_type => 'numeric(10,0)');
 SELECT lb_create_tables(player_type => 'date');
 SELECT lb_create_tables(player_type => 'integer');
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT attrelid::regclass AS "table", format_type(atttypid, atttypmod) FROM pg_attribute
 WHERE attrelid IN ('player_scores'::regclass, 'player_score_windows'::regclass) AND attname = 'player_id'
 ORDER BY 1;
@@ -50,7 +50,7 @@ TRUNCATE lb_applied, lb_event, lb_usage, lb_anomaly, lb_window, lb_reward, lb_en
 
 -- uuids, in every form that their input function takes.
 SELECT lb_create_tables(player_type => 'uuid');
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT lb_open_window('daily', keep => '1000 years'), lb_open_window('weekly', keep => '1000 years');
 CREATE FUNCTION u(n integer) RETURNS text IMMUTABLE LANGUAGE sql AS
 $$SELECT (repeat(n::text, 8) || '-0000-0000-0000-000000000000')::uuid::text$$;
@@ -174,7 +174,7 @@ TRUNCATE lb_applied, lb_event, lb_usage, lb_anomaly, lb_window, lb_reward, lb_en
 -- and watched does not.
 CREATE DOMAIN name_of_player AS uuid CHECK (VALUE <> '00000000-0000-0000-0000-000000000000');
 SELECT lb_create_tables(player_type => 'name_of_player');
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT board, score, rank FROM lb_submit_key(u(1), 1, boards => '{global}');
 \set SHOW_CONTEXT never
 SELECT board, score, rank FROM lb_submit_key(u(0), 1, boards => '{global}');
@@ -189,7 +189,7 @@ CREATE TABLE times (at timestamptz, n integer, score double precision, shown boo
 SELECT lb_create_board('times', 'times', 'at, n', rank_by => 'score ASC', ranked_if => 'shown');
 INSERT INTO times VALUES ('2026-04-09 12:00+00', 1, 0.1, true), ('2026-04-09 12:00+00', 2, 'NaN', true),
 	('2026-04-10 12:00+00', 1, 1e300, false);
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SET datestyle = 'German';
 SET timezone = 'Asia/Tokyo';
 SET extra_float_digits = 0;
@@ -221,7 +221,7 @@ SELECT lb_create_board('*', 'results', 'at, n', rank_by => 'score DESC', board_c
 SELECT lb_open_window('cup:1', starts => '2026-04-01', ends => '2026-05-01', keep => '0', late => '0');
 INSERT INTO results VALUES ('2026-04-09 12:00+00', 1, 'cup:1', 0.1), ('2026-04-09 12:00+02', 2, 'cup:1', 1e30),
 	('2026-04-10 12:00+00', 3, 'cup:1', NULL);
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT closed, archived, removed FROM lb_maintain();
 SELECT rank, member, score FROM lb_archive_top_key('cup:1');
 SELECT lb_drop_board('*');
@@ -229,7 +229,7 @@ INSERT INTO results VALUES ('2026-04-09 12:00+00', 1, 'cup:2', 0.1), ('2026-04-0
 	('2026-04-10 12:00+00', 3, 'cup:2', NULL);
 SELECT lb_create_board('*', 'results', 'at', rank_by => 'score DESC', board_column => 'window_key');
 SELECT lb_open_window('cup:2', starts => '2026-04-01', ends => '2026-05-01', keep => '0', late => '0');
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT * FROM lb_top_key(3, 'cup:2');
 SELECT closed, archived, removed FROM lb_maintain();
 SELECT rank, member, score FROM lb_archive_top_key('cup:2');

@@ -5,7 +5,7 @@ SET timezone = 'UTC';
 SET datestyle = 'ISO';
 
 SELECT lb_create_tables(player_type => 'text');
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT lb_open_window('daily', keep => '1000 years'), lb_open_window('weekly', keep => '1000 years');
 SELECT * FROM lb_submit_key('ann', 10, at => '2026-04-09');
 SELECT * FROM lb_submit_key('', 5, match_id => 'a', at => '2026-04-09');
@@ -51,7 +51,7 @@ SELECT board, score FROM lb_submit_key('Bob', 1, at => '2026-04-10');
 SELECT rank, left(member, 3) AS member, score FROM lb_top_key(4);
 DELETE FROM player_scores WHERE length(player_id) > 512;
 SELECT lb_rebuild('global');
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT rank, member, score FROM lb_top_key(4);
 SELECT * FROM lb_verify_key();
 
@@ -88,7 +88,7 @@ TRUNCATE lb_applied, lb_event, lb_usage, lb_anomaly, lb_window, lb_reward, lb_en
 -- varchar(n), and a domain over it: none is cut.
 CREATE DOMAIN handle AS varchar(4) CHECK (VALUE <> 'root');
 SELECT lb_create_tables(player_type => 'handle');
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT board, score, rank FROM lb_submit_key('anna', 1, boards => '{global}');
 SELECT lb_submit_many_key('{bob,anna,"bob "}', '{1,2,3}');
 -- Blanks that a write cuts off do not make another player.

@@ -241,7 +241,7 @@ SELECT lb_leave(1, 'best:1');
 
 -- All of it ends with the table.
 SELECT lb_join(1, 'best:1');
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT * FROM lb_verify();
 DROP TABLE player_score_windows;
 SELECT * FROM lb_entry;

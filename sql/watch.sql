@@ -4,7 +4,7 @@
 -- to be ours.
 --
 SELECT lb_create_tables();
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT lb_open_window('daily', keep => '1000 years'), lb_open_window('weekly', keep => '1000 years');
 SELECT lb_submit_many('{1,2,3,4,5}', '{10,20,30,40,50}', at => '2026-04-09');
 -- The parts of a payload that do not depend on the time.  A notification to

@@ -2,7 +2,7 @@
 -- Windows: their keys, their names in read functions, what is recorded of them.
 --
 SELECT lb_create_tables();
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 
 -- The default tables come with a daily and a weekly window.
 SELECT * FROM lb_window ORDER BY name;
@@ -101,7 +101,7 @@ SELECT lb_rank(1, '-1');
 CREATE TABLE other (player_id bigint PRIMARY KEY, score bigint);
 INSERT INTO other VALUES (77, 7);
 SELECT lb_create_board('monthly', 'other'), lb_create_board('monthly-1', 'other');
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT * FROM lb_top(2, 'monthly');
 SELECT * FROM lb_top(2, 'monthly-1');
 SELECT count(*) <= 1 AS window FROM lb_top(1, 'daily-2');
@@ -130,7 +130,7 @@ SELECT lb_create_board('daily', 'other', board_column => 'v');
 SELECT lb_create_board('daily', 'other');
 SELECT lb_create_board('tourney', 'other', board_column => 'v');
 SELECT lb_create_board('tourney', 'other'), lb_create_board('tour', 'other', board_column => 'v');
-SELECT lb_wait_ready('30 s');
+SELECT lb_wait_ready('5 min');
 SELECT lb_resolve_board('daily') = lb_window_at('daily', now()) AS window, lb_count('tourney:T123');
 DROP TABLE other;
 

@@ -125,9 +125,9 @@ connect_to(const char *dbname)
 		format("%s dbname=%s", conninfo, dbname);
 	PGconn	   *c = connect_within(s, "SET client_min_messages = error;"
 								   "SET application_name = 'chaos';"
-								   "SET statement_timeout = '60s';"
+								   "SET statement_timeout = '10min';"
 								   "SET deadlock_timeout = '20ms';"
-								   "SET lock_timeout = '100ms'", 60);
+								   "SET lock_timeout = '100ms'", 300);
 
 	if (PQstatus(c) != CONNECTION_OK)
 		fail("could not connect: %s", PQerrorMessage(c));
@@ -782,7 +782,8 @@ clean_up(void)
 		"leaderboard.build_workers", "leaderboard.maintenance_interval",
 		"leaderboard.notify_interval"
 	};
-	double		end = now() + 60;
+	double		end = now() + 300;
+	bool		again;
 
 	current = NULL;
 	PQfinish(old);
@@ -798,12 +799,13 @@ clean_up(void)
 		for (int i = 0; i < LENGTH(settings); i++)
 			set_and_reload(settings[i], NULL);
 		drop_databases();
-		if (now() > end)
+		again = PQstatus(conn) == CONNECTION_BAD || triggers_at != 0 ||
+			normal_memory_at != 0 ||
+			ask(conn, "SELECT count(*) FROM pg_database"
+				" WHERE starts_with(datname, 'chaos_')") != 0;
+		if (again && now() > end)
 			fail("could not clean up");
-	} while (PQstatus(conn) == CONNECTION_BAD || triggers_at != 0 ||
-			 normal_memory_at != 0 ||
-			 ask(conn, "SELECT count(*) FROM pg_database"
-				 " WHERE starts_with(datname, 'chaos_')") != 0);
+	} while (again);
 	boards_are_back();
 }
 

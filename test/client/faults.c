@@ -308,7 +308,7 @@ static const Step steps[] = {
 	NULL},
 	{"verify", READ, NULL,
 		{"SELECT count(*) = 0 FROM lb_verify_key()", "SELECT count(*) = 0 FROM lb_verify('fam')",
-		"SELECT lb_wait_ready('10 s')"},
+		"SELECT lb_wait_ready('5 min')"},
 	NULL},
 
 	/* Boards. */
@@ -485,7 +485,7 @@ static PGconn *
 connect_session(void)
 {
 	PGconn	   *c = connect_within(conninfo, "SET client_min_messages = error;"
-								   "SET statement_timeout = '60s';"
+								   "SET statement_timeout = '10min';"
 								   "SET track_functions = 'all';"
 								   "SET leaderboard.fault_at = 0", 0);
 
@@ -597,7 +597,7 @@ check_answers(const char *after)
 static void
 wait_ready(const char *after)
 {
-	if (!is_true("SELECT lb_wait_ready('30 s')"))
+	if (!is_true("SELECT lb_wait_ready('5 min')"))
 	{
 		char	   *reasons = ask("SELECT coalesce(string_agg(board || ' ' || state ||"
 								  " coalesce(': ' || reason, ''), ', '), '')"

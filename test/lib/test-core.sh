@@ -129,7 +129,7 @@ with_boards()
 		--bindir="$BIN" --dlpath="$regress" --max-connections=10 \
 		--schedule=boards/schedule --load-extension=leaderboard \
 		>"$name.out" 2>&1 || true
-	[ "$(sql -d regression -Atc "SELECT lb_wait_ready('1 min')" \
+	[ "$(sql -d regression -Atc "SELECT lb_wait_ready('5 min')" \
 		-c "SELECT * FROM lb_verify()")" = t ] ||
 		{ echo "$name: lb_verify() finds faults"; return 1; }
 }

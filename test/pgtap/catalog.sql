@@ -106,7 +106,7 @@ SELECT ok(NOT has_function_privilege('lbt_user', 'lb_stat_reset()',
 CREATE TABLE lbt_secret (player_id bigint PRIMARY KEY, score bigint);
 INSERT INTO lbt_secret VALUES (1, 1), (2, 2);
 SELECT lb_create_board('lbt_secret', 'lbt_secret');
-SELECT ok(lb_wait_ready('1 min'), 'the board is ready');
+SELECT ok(lb_wait_ready('5 min'), 'the board is ready');
 SET ROLE lbt_user;
 SELECT throws_ok($$SELECT lb_rank(1, 'lbt_secret')$$, '42501', NULL,
 	'a read needs SELECT on the source');

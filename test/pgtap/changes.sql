@@ -9,7 +9,7 @@ CREATE TABLE lbt_change (
 INSERT INTO lbt_change SELECT i, i % 13 FROM generate_series(1, 60) i;
 SELECT lb_create_board('lbt_change', 'lbt_change',
 	rank_by => 'score DESC, at ASC');
-SELECT ok(lb_wait_ready('1 min'), 'the board is ready');
+SELECT ok(lb_wait_ready('5 min'), 'the board is ready');
 
 INSERT INTO lbt_change SELECT i, i % 5 FROM generate_series(61, 80) i;
 UPDATE lbt_change SET score = score * 2 - 7 WHERE player_id % 3 = 0;

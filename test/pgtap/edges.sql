@@ -11,7 +11,7 @@ SELECT lb_create_board('lbt_asc', 'lbt_edge', rank_by => 'score ASC',
 	method => 'dense_rank');
 SELECT lb_create_board('lbt_ok', 'lbt_edge', method => 'rank',
 	ranked_if => 'ok');
-SELECT ok(lb_wait_ready('1 min'), 'the boards are ready');
+SELECT ok(lb_wait_ready('5 min'), 'the boards are ready');
 
 SELECT pg_temp.check_board('lbt_desc', 'lbt_edge');
 SELECT pg_temp.check_board('lbt_asc', 'lbt_edge', dir => 'ASC',
@@ -57,7 +57,7 @@ SELECT pg_temp.check_board('lbt_desc', 'lbt_edge');
 INSERT INTO lbt_edge SELECT i, 5, true FROM generate_series(1, 50) i;
 TRUNCATE lbt_edge;
 SELECT is(lb_count('lbt_desc'), 0::bigint, 'TRUNCATE empties the board');
-SELECT ok(lb_wait_ready('1 min'), 'and it is ready');
+SELECT ok(lb_wait_ready('5 min'), 'and it is ready');
 
 SELECT is_empty('SELECT * FROM lb_verify()', 'index and table agree');
 

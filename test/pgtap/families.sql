@@ -35,7 +35,7 @@ SELECT lb_create_board('lbt_guild', 'lbt_windows', board_column => 'guild',
 SELECT lb_create_board('lbt_squad', 'lbt_windows', board_column => 'squad',
 	ranked_if => 'ok');
 SELECT lb_create_board('lbt_realm', 'lbt_windows', board_column => 'realm');
-SELECT ok(lb_wait_ready('1 min'), 'the families are ready');
+SELECT ok(lb_wait_ready('5 min'), 'the families are ready');
 
 SELECT pg_temp.check_board('weekly:202615', 'lbt_windows',
 	$$window_key = 'weekly:202615'$$);

@@ -6,7 +6,7 @@ SELECT lb_create_tables();
 SELECT lb_create_leaderboard('kills');
 SELECT lb_create_leaderboard('lap', 'best', 'asc', '{daily}');
 SELECT lb_create_leaderboard('level', 'set', windows => '{}');
-SELECT ok(lb_wait_ready('1 min'), 'the boards are ready');
+SELECT ok(lb_wait_ready('5 min'), 'the boards are ready');
 SELECT col_is_pk('lb_leaderboard', 'name', 'a leaderboard has its name once');
 SELECT has_table('kills_scores');
 SELECT has_table('kills_score_windows');

@@ -111,13 +111,13 @@ SELECT is_empty($$SELECT tgname FROM pg_trigger
 /* A name that needs quotes. */
 SELECT lb_create_board('Größe "x"', 'lbt_manage',
 	rank_by => '"Odd ""Name" desc');
-SELECT ok(lb_wait_ready('1 min'), 'the board is ready');
+SELECT ok(lb_wait_ready('5 min'), 'the board is ready');
 SELECT is(lb_rank(1, 'Größe "x"'), 1::bigint, 'names can need quotes');
 SELECT pg_temp.error_is(
 	$$SELECT lb_create_board('Größe "x"', 'lbt_manage')$$, '42710',
 	'Größe', 'a name is taken once', false);
 SELECT lb_rebuild('Größe "x"');
-SELECT ok(lb_wait_ready('1 min'), 'the board is ready again');
+SELECT ok(lb_wait_ready('5 min'), 'the board is ready again');
 SELECT is_empty('SELECT * FROM lb_verify()', 'index and table agree');
 SELECT lb_drop_board('Größe "x"');
 SELECT pg_temp.error_is($$SELECT lb_rank(1, 'Größe "x"')$$, '.....',
@@ -132,7 +132,7 @@ ALTER TABLE lbt_manage RENAME ok TO "not";
 SELECT is((member, rank_by, ranked_if, offline)::text, '(player_id,"""desc"" ASC, a DESC","""not""",error)',
 	'renamed columns are recorded')
 FROM lb_board WHERE board = 'lbt_m';
-SELECT ok(lb_wait_ready('1 min'), 'the board is ready');
+SELECT ok(lb_wait_ready('5 min'), 'the board is ready');
 SELECT pg_temp.check_board('lbt_m', 'lbt_manage', '"not"', score => '"desc"',
 	dir => 'ASC', ties => 'a DESC', method => 'rank');
 BEGIN;
@@ -144,7 +144,7 @@ ALTER TABLE lbt_manage RENAME gone TO a;
 UPDATE lbt_manage SET "desc" = 2 WHERE who = 5;
 SELECT is(lb_rank(2, 'lbt_m'), 3::bigint, 'the transaction itself reads the board');
 COMMIT;
-SELECT ok(lb_wait_ready('1 min'), 'the board is ready again');
+SELECT ok(lb_wait_ready('5 min'), 'the board is ready again');
 SELECT pg_temp.check_board('lbt_m', 'lbt_manage', '"not"', member => 'who',
 	score => 'a', dir => 'ASC', ties => '"desc" DESC', method => 'rank');
 SELECT is_empty('SELECT * FROM lb_verify()', 'index and table agree');
@@ -158,7 +158,7 @@ CREATE TABLE lbt_generated (
 	score bigint GENERATED ALWAYS AS (won * 2) STORED);
 SELECT lb_create_board('lbt_g', 'lbt_generated');
 INSERT INTO lbt_generated VALUES (1, 10), (2, 20);
-SELECT ok(lb_wait_ready('1 min'), 'a stored generated column can be ranked');
+SELECT ok(lb_wait_ready('5 min'), 'a stored generated column can be ranked');
 SELECT is(lb_score_at_percentile(100, 'lbt_g'), 40::bigint, '... and is');
 SELECT current_setting('server_version_num')::int >= 180000 AS has_virtual \gset
 \if :has_virtual

@@ -10,7 +10,7 @@ CREATE TABLE lbt_part1 PARTITION OF lbt_parts FOR VALUES FROM (0) TO (50);
 CREATE TABLE lbt_part2 PARTITION OF lbt_parts FOR VALUES FROM (50) TO (100);
 INSERT INTO lbt_parts SELECT i, i % 9 FROM generate_series(0, 99) i;
 SELECT lb_create_board('lbt_parts', 'lbt_parts', method => 'rank');
-SELECT ok(lb_wait_ready('1 min'), 'the board is ready');
+SELECT ok(lb_wait_ready('5 min'), 'the board is ready');
 SELECT pg_temp.check_board('lbt_parts', 'lbt_parts', method => 'rank');
 
 /* Through the root and through a leaf, and from one leaf to another. */
@@ -21,7 +21,7 @@ UPDATE lbt_part1 SET score = score + 1 WHERE player_id < 10;
 SELECT pg_temp.check_board('lbt_parts', 'lbt_parts', method => 'rank');
 
 TRUNCATE lbt_part1;
-SELECT ok(lb_wait_ready('1 min'), 'the board is ready after TRUNCATE');
+SELECT ok(lb_wait_ready('5 min'), 'the board is ready after TRUNCATE');
 SELECT is(lb_count('lbt_parts'), (SELECT count(*) FROM lbt_part2),
 	'TRUNCATE of a partition takes its rows');
 ALTER TABLE lbt_parts DETACH PARTITION lbt_part2;
@@ -42,7 +42,7 @@ ALTER TABLE lbt_parts RENAME score TO player_id;
 ALTER TABLE lbt_parts RENAME t TO score;
 UPDATE lbt_part2 SET player_id = player_id + 7 WHERE score > 90;
 COMMIT;
-SELECT ok(lb_wait_ready('1 min'), 'the board is ready after renaming');
+SELECT ok(lb_wait_ready('5 min'), 'the board is ready after renaming');
 SELECT pg_temp.check_board('lbt_parts', 'lbt_parts', member => 'score',
 	score => 'player_id', method => 'rank');
 SELECT is_empty('SELECT * FROM lb_verify()', 'index and table agree');

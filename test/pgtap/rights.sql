@@ -38,7 +38,7 @@ CREATE TABLE lbt_m.u AS TABLE lbt_m.t;
 ALTER TABLE lbt_m.u ADD PRIMARY KEY (player_id);
 SELECT lb_create_board('lbt_mt', 'lbt_m.t'), lb_create_board('lbt_mu', 'lbt_m.u') \g /dev/null
 RESET ROLE;
-SELECT ok(lb_wait_ready('1 min'), 'the boards of an ordinary role are ready');
+SELECT ok(lb_wait_ready('5 min'), 'the boards of an ordinary role are ready');
 SET ROLE lbt_mallory;
 CREATE INDEX ON lbt_m.t ((score + lbt_m.evil(1)));
 CREATE INDEX ON lbt_m.u ((score + lbt_m.evil(1)));
@@ -52,7 +52,7 @@ SELECT ok(NOT rolsuper, 'the role''s function has not run as the extension''s ow
 
 /* A role that may not write to the boards cannot use up a match, and learns nothing of one. */
 SELECT lb_create_tables();
-SELECT ok(lb_wait_ready('1 min'), 'the default tables are ready');
+SELECT ok(lb_wait_ready('5 min'), 'the default tables are ready');
 SELECT lb_submit(42, 5, match_id => 'secret') \g /dev/null
 SELECT is(pg_temp.state_as('lbt_nobody', format('SELECT lb_submit(%s, 0, match_id => %L, boards => %L)', p, m, b)), '42501',
 	format('submit of nobody''s to %s', b))

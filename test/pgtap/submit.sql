@@ -3,7 +3,7 @@
 SELECT plan(20);
 
 SELECT lb_create_tables();
-SELECT ok(lb_wait_ready('1 min'), 'the boards are ready');
+SELECT ok(lb_wait_ready('5 min'), 'the boards are ready');
 SELECT has_table('lb_window');
 SELECT col_is_pk('lb_applied', ARRAY['player_id', 'match_id', 'leaderboard'], 'a match is applied once to a player');
 SELECT function_privs_are('lb_submit', ARRAY['bigint', 'bigint', 'text', 'text', 'timestamptz', 'text[]', 'text', 'jsonb'],

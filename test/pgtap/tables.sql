@@ -4,7 +4,7 @@ SELECT plan(16);
 
 SELECT lb_create_tables();
 SELECT lb_create_tables();
-SELECT ok(lb_wait_ready('1 min'), 'the boards are ready');
+SELECT ok(lb_wait_ready('5 min'), 'the boards are ready');
 SELECT has_table('player_scores');
 SELECT has_table('player_score_windows');
 SELECT col_is_pk('player_scores', 'player_id', 'player_scores has its key');

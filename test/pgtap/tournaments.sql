@@ -4,7 +4,7 @@ SELECT plan(13);
 
 SELECT lb_create_tables();
 SELECT lb_open_window(k, starts => '2020-01-01', ends => '9999-01-01') FROM unnest('{cup:1,cup:2,all:1}'::text[]) k;
-SELECT ok(lb_wait_ready('1 min'), 'the boards are ready');
+SELECT ok(lb_wait_ready('5 min'), 'the boards are ready');
 SELECT col_is_pk('lb_entrant', ARRAY['player_id', 'board'], 'a player joins once');
 SELECT function_privs_are('lb_set_entry', ARRAY['text', 'bigint', 'interval', 'interval'], 'public', ARRAY[]::text[],
 	'not every role may say who joins');

@@ -403,7 +403,7 @@ check_stale_plans(void)
 					orders[0]));
 	for (int i = 0; i < 4; i++)
 	{
-		run("SELECT lb_wait_ready('1 min')");
+		run("SELECT lb_wait_ready('5 min')");
 		for (int q = 0; q < LENGTH(queries); q++)
 			ask_prepared(queries[q]);
 		run_free(format("UPDATE lb_board SET rank_by = '%s' WHERE board = 'stale'",

@@ -55,6 +55,9 @@ run_share(void (*compare) (void), Result *out)
 	conn = connect_or_fail(conn == standby_conn ? standby_conninfo : conninfo, 0);
 	compare();
 	*out = result;
+
+	/* Its backend adds to the counters before it shows them. */
+	run("SELECT count(*) FROM lb_stat_board");
 	PQfinish(conn);
 	/* The parent's connections are still open. */
 	fflush(stdout);

@@ -184,7 +184,7 @@ find_blocked(void)
 void
 settle_down(void)
 {
-	double		end = now() + 40;
+	double		end = now() + 300;
 
 	for (;;)
 	{
@@ -351,7 +351,7 @@ close_connections(void)
 		PQfinish(c->conn);
 		c->conn = NULL;
 	}
-	for (double end = now() + 60;;)
+	for (double end = now() + 300;;)
 	{
 		if (PQstatus(conn) == CONNECTION_BAD)
 		{
@@ -387,7 +387,7 @@ begin_episode(void)
 	if (waiting != NULL)
 		fail("%s", waiting);
 	monitor = connect_or_fail(conninfo, 0);
-	PQclear(ask_monitor("SET lock_timeout = '1s'"));
+	PQclear(ask_monitor("SET lock_timeout = '1min'"));
 	PQclear(ask_monitor(HOLD_PAUSES));
 	for (int i = 0; i < connections; i++)
 	{

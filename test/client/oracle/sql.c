@@ -58,21 +58,24 @@ connect_tested(int number)
 		"SET deadlock_timeout = '%s';"
 		"SET lock_timeout = '%s';"
 		"SET statement_timeout = '%s';"
+		"SET leaderboard.wait_timeout = '%s';"
 		"%s";
 
 	/* The server may be in recovery. */
 	const char *form = number < 0 ? "" : forms[number % LENGTH(forms)];
-	double		patience = kills || scheduled || disturber != NULL ? 60 : 0;
+	double		patience = kills || scheduled || disturber != NULL ? 300 : 0;
 	PGconn	   *c;
 	char	   *s;
 
 	/*
 	 * No statement waits longer than the statement timeout unless it waits
 	 * forever, which is an unexpected error.  In the scheduled mode a
-	 * statement waits for a lock as long as the scheduler likes.
+	 * statement waits for a lock as long as the scheduler likes.  A disturber
+	 * keeps builds from ending.
 	 */
-	s = scheduled ? format(settings, "5ms", "0", "0", form) :
-		format(settings, "50ms", "200ms", "60s", form);
+	s = scheduled ? format(settings, "5ms", "0", "0", "5min", form) :
+		format(settings, "50ms", "200ms", "10min",
+			   disturber != NULL ? "10s" : "5min", form);
 	c = connect_within(is_of_standby(number) ? standby_conninfo : conninfo, s,
 					   patience);
 	free(s);
@@ -278,7 +281,7 @@ run_value(const char *statement)
 char *
 wait_ready(void)
 {
-	char	   *ready = run_value("SELECT lb_wait_ready('1 min')");
+	char	   *ready = run_value("SELECT lb_wait_ready('5 min')");
 	char	   *found = NULL;
 
 	if (strcmp(ready, "t") != 0)

@@ -143,6 +143,9 @@ begin_standby(void)
 		fail("the server of -R is no standby");
 	free(value);
 	wait_for_replay();
+
+	/* Until then its reads run their queries. */
+	wait_until("SELECT lb_wait_ready('5 min')");
 	free(ask_standby("SELECT lb_stat_reset()"));
 }
 

@@ -462,7 +462,7 @@ end_prepared_of(int number)
 void
 connect_again(void)
 {
-	double		end = now() + 60;
+	double		end = now() + 300;
 
 	PQfinish(conn);
 	conn = connect_tested(me);
@@ -486,7 +486,10 @@ worker(int number, Result *out)
 		define();
 	for (int64_t i = 0; transactions == 0 || i < transactions; i++)
 	{
-		if (seconds > 0 && now() >= end)
+		/* However long the promotion takes, something is compared after it. */
+		if (seconds > 0 && now() >= end &&
+			!(fails_over && is_of_standby(number) && result.promoted == 0 &&
+			  now() < end + 300))
 			break;
 		if (is_of_standby(number))
 			standby_turn();
