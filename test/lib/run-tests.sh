@@ -83,7 +83,7 @@ export TMPDIR=$WORK/tmp
 export PGISOLATIONTIMEOUT=300
 limited()
 {
-	as_server timeout -k 30 3600 "$@"
+	as_server timeout -k 30 7200 "$@"
 }
 copy_tree "$WORK/tree"
 
