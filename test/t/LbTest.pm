@@ -55,11 +55,11 @@ sub runs_without
 
 # CREATE DATABASE ... TEMPLATE and DROP DATABASE wait 5 s for other sessions to leave the
 # database, which on a busy machine is too short.  Does it again while that is the error,
-# and dies of any other.
+# for so many seconds at most, and dies of any other.
 sub retry_accessed
 {
-	my ($node, $sql) = @_;
-	my $until = time + 4 * $PostgreSQL::Test::Utils::timeout_default;
+	my ($node, $sql, $seconds) = @_;
+	my $until = time + ($seconds // 4 * $PostgreSQL::Test::Utils::timeout_default);
 
 	for (;;)
 	{
@@ -102,9 +102,11 @@ autovacuum_naptime = 5s
 restart_after_crash = on
 log_statement = none
 leaderboard.enable_planner = off
+leaderboard.wait_timeout = '10min'
 END
-	# A checkpoint must not remove what a standby on a busy machine has not received.
-	$node->append_conf('postgresql.conf', 'wal_keep_size = 1GB') if $init{allows_streaming};
+	# A checkpoint must not remove what a standby on a busy machine has not received, and
+	# sessions that have not left yet must not use up the few connections of such a server.
+	$node->append_conf('postgresql.conf', "wal_keep_size = 1GB\nmax_connections = 100") if $init{allows_streaming};
 	$node->append_conf('postgresql.conf', $settings) if defined $settings;
 	return $node;
 }
