@@ -646,6 +646,7 @@ run_tap()
 		TESTDIR="$WORK/tap" TESTDATADIR="$WORK/tap/tmp_check" \
 		TESTLOGDIR="$WORK/tap/tmp_check/log" PERL5LIB="$lib/test/perl" \
 		PG_REGRESS="$lib/test/regress/pg_regress" INITDB_TEMPLATE="$WORK/template" \
+		PGCTLTIMEOUT=600 \
 		bash -c 'ulimit -S -c hard; exec prove "$@"' \
 		prove --verbose --timer --jobs $((2 * jobs)) "${files[@]}" ||
 		show_output <(show_tap_failures tap/tmp_check/log/regress_log_*)

@@ -12,9 +12,7 @@ use Test::More;
 my $node = lb_node('start');
 $node->start;
 
-$node->safe_psql('postgres', 'CREATE DATABASE a');
-$node->safe_psql('postgres', 'CREATE DATABASE b');
-$node->safe_psql('postgres', 'CREATE DATABASE none');
+retry_accessed($node, "CREATE DATABASE $_") for 'a', 'b', 'none';
 fill($node, 'a', 20000);
 fill($node, 'b', 3000);
 ready($node, 'a', 'made');
@@ -48,6 +46,8 @@ for my $mode ('fast', 'immediate')
 # While the launcher is stopped nothing is built.
 $node->safe_psql('a', q{CREATE TABLE p AS SELECT g AS player_id, g % 10 AS score FROM generate_series(1, 100) g;
 ALTER TABLE p ADD PRIMARY KEY (player_id)});
+ok( $node->poll_query_until('postgres', q{SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE backend_type = 'leaderboard worker')}),
+	'no worker is left that would build');
 ok( $node->poll_query_until(
 		'postgres', q{SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE backend_type = 'leaderboard launcher'}),
 	'the launcher sleeps');
@@ -80,11 +80,11 @@ is($node->safe_psql('a', 'SELECT lb_wait_ready()'), 't', 'lb_wait_ready()');
 is(state($node, 'a', 'p'), 'ready', 'it is ready');
 ready($node, 'a', 'at the end');
 
-# A launcher that is terminated comes back.
+# A launcher that is terminated comes back.  When it sleeps, sessions can find it.
 $node->safe_psql('postgres', "SELECT pg_terminate_backend($launcher)");
 ok( $node->poll_query_until(
 		'postgres', q{SELECT count(*) = 1 FROM pg_stat_activity
-			WHERE backend_type = 'leaderboard launcher' AND pid <> } . $launcher),
+			WHERE backend_type = 'leaderboard launcher' AND wait_event_type = 'Extension' AND pid <> } . $launcher),
 	'the launcher comes back');
 $node->safe_psql('a', 'SELECT lb_rebuild()');
 ready($node, 'a', 'with another launcher');

@@ -26,9 +26,10 @@ sub writing
 	return;
 }
 
+# The writers end at the crash.
 for my $victim ('a writer', 'the launcher', 'a reader')
 {
-	my $writers = start_writers($node, 'postgres', 3000, 60);
+	my $writers = start_writers($node, 'postgres', 3000, 600);
 	writing();
 	my $pid;
 	my $reader;
@@ -59,7 +60,7 @@ for my $victim ('a writer', 'the launcher', 'a reader')
 	is($node->safe_psql('postgres', q{SELECT lb_rank(1, 'u')}), '1', 'and used again');
 }
 
-my $writers = start_writers($node, 'postgres', 3000, 60);
+my $writers = start_writers($node, 'postgres', 3000, 600);
 writing();
 $node->stop('immediate');
 stop_writers($writers, 1);
@@ -67,7 +68,7 @@ $node->start;
 ready($node, 'postgres', 'immediate shutdown');
 
 # Crashes, with boards under construction.
-$writers = start_writers($node, 'postgres', 3000, 60);
+$writers = start_writers($node, 'postgres', 3000, 600);
 writing();
 my $rebuilder = open_session($node, 'postgres');
 $rebuilder->query_until(qr/on it/, "\\echo on it\nSELECT lb_rebuild();\nSELECT lb_rebuild();\nSELECT lb_rebuild();\n");

@@ -212,18 +212,18 @@ is($node->safe_psql('less', 'SELECT DISTINCT board FROM lb_watched'), 'richest',
 # Templates, also with a build under way
 for my $strategy ('wal_log', 'file_copy')
 {
-	$node->safe_psql('postgres', "CREATE DATABASE t_$strategy TEMPLATE source STRATEGY $strategy");
+	retry_accessed($node, "CREATE DATABASE t_$strategy TEMPLATE source STRATEGY $strategy");
 	same("t_$strategy", "template, $strategy");
 }
 my $rows = 300000;
-$node->safe_psql('postgres', 'CREATE DATABASE big TEMPLATE source');
+retry_accessed($node, 'CREATE DATABASE big TEMPLATE source');
 $node->safe_psql('big', qq{INSERT INTO player_scores SELECT g, g FROM generate_series(10001, $rows) g});
 wait_ready($node, 'big');
 for my $i (1 .. 3)
 {
 	# A request for which no session waits.
 	$node->psql('big', q{SET statement_timeout = '1ms'; SELECT lb_rebuild()});
-	$node->safe_psql('postgres', "CREATE DATABASE big$i TEMPLATE big");
+	retry_accessed($node, "CREATE DATABASE big$i TEMPLATE big");
 	is($node->safe_psql("big$i", "SELECT lb_rank($rows), lb_count() > 290000"), '1|t', "template during a build, $i");
 }
 ready($node, 'big', 'template');
@@ -316,7 +316,7 @@ sub expressed
 $node->command_ok([ 'pg_dump', '-f', "$dump.e", '-d', $node->connstr('expressed') . ' user=landlord' ], 'pg_dump of expressions by the owner');
 $node->command_ok([ 'pg_dump', '-Fd', '-j2', '-f', "$dump.ed", '-d', $node->connstr('expressed') ], 'pg_dump -Fd');
 $node->safe_psql('postgres', "CREATE DATABASE e_$_ OWNER landlord") for 'plain', 'parallel', 'apart';
-$node->safe_psql('postgres', 'CREATE DATABASE e_template TEMPLATE expressed');
+retry_accessed($node, 'CREATE DATABASE e_template TEMPLATE expressed');
 expressed('e_template', 'expressions, template');
 $node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', "$dump.e", '-d', $node->connstr('e_plain') ], 'psql');
 expressed('e_plain', 'expressions, pg_dump, psql');

@@ -133,7 +133,7 @@ for my $round (1 .. 3)
 	fill($node, 'gone', 20000);
 	ready($node, 'gone', "database, $round");
 	cmp_ok(used(), '>', $before, 'it takes memory');
-	$node->safe_psql('postgres', 'DROP DATABASE gone' . ($round == 2 ? ' WITH (FORCE)' : ''));
+	retry_accessed($node, 'DROP DATABASE gone' . ($round == 2 ? ' WITH (FORCE)' : ''));
 	ok($node->poll_query_until('postgres', "SELECT used <= $before FROM lb_stat_memory WHERE datname IS NULL"),
 		'DROP DATABASE gives the memory back')
 	  or diag(used() . " > $before");
@@ -146,7 +146,7 @@ for my $round (1 .. 3)
 	fill($node, 'gone', 200000);
 	wait_ready($node, 'gone');
 	$node->psql('gone', q{SET statement_timeout = '1ms'; SELECT lb_rebuild()});
-	$node->safe_psql('postgres', 'DROP DATABASE gone');
+	retry_accessed($node, 'DROP DATABASE gone');
 	is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_database WHERE datname = 'gone'}), '0', "DROP DATABASE during a build, $round");
 	ok($node->poll_query_until('postgres', "SELECT used <= $before FROM lb_stat_memory WHERE datname IS NULL"),
 		'which gives the memory back')

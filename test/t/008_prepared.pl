@@ -149,7 +149,7 @@ PREPARE TRANSACTION 'fast';
 ROLLBACK PREPARED 'fast';
 TX
 $node->safe_psql('postgres', <<"END");
-SET statement_timeout = '20s';
+SET statement_timeout = '10min';
 $rolled_back
 UPDATE plain SET score = 77 WHERE player_id = 1;
 END

@@ -55,15 +55,24 @@ is($node->safe_psql('postgres', 'SELECT lb_wait_ready()'), 't', 'ready');
 # By writes.  They go on, and none fails.
 #
 $node->safe_psql('postgres', <<'END');
-DO $$
+CREATE PROCEDURE fill(board text, share float8) LANGUAGE plpgsql AS $$
 BEGIN
-  FOR i IN 1 .. 600 LOOP
-    INSERT INTO t SELECT i * 100 + j, hashint4(i * 100 + j) % 1000
-    FROM generate_series(1, 100) j;
+  FOR i IN lb_count(board) / 100 + 1 .. 600 LOOP
+    EXIT WHEN (SELECT used >= share * total FROM lb_stat_memory WHERE datname IS NULL);
+    EXECUTE format('INSERT INTO %I SELECT i, hashint4(i) %% 1000 FROM generate_series(%s, %s) i',
+      board, i * 100 + 1, i * 100 + 100);
     COMMIT;
   END LOOP;
 END $$;
+CALL fill('t', 0.85);
+CREATE TABLE more (player_id bigint PRIMARY KEY, score int NOT NULL);
+SELECT lb_create_board('more', 'more'), lb_wait_ready();
+CALL fill('more', 0.955);
 END
+# The launcher writes the message, if it looks before a board that has gone offline gives
+# its memory back.  A small board grows in small steps.
+ok($node->wait_for_log(qr/WARNING:  95 %/), 'a warning while there is little left');
+$node->safe_psql('postgres', "DROP TABLE more; CALL fill('t', 2)");
 is_offline('postgres', 't', 'leaderboard.memory', 'after many inserts');
 some_right('postgres', 't', 't', 'with the memory used up');
 ok( $node->poll_query_until('postgres',
@@ -222,6 +231,9 @@ INSERT INTO v SELECT i, i FROM generate_series(1, 2000) i;
 SELECT lb_create_board('v', 'v');
 END
 wait_state($node, 'other', 'v', 'ready');
+ok( $node->poll_query_until('postgres',
+		"SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE backend_type = 'leaderboard applier'"),
+	'the applier sleeps');
 my $applier = $node->safe_psql('postgres',
 	"SELECT pid FROM pg_stat_activity WHERE backend_type = 'leaderboard applier'");
 my $old = open_session($node, 'other', on_error_stop => 1);

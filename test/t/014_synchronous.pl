@@ -34,7 +34,7 @@ $node->safe_psql('postgres', q{
 	SELECT lb_create_board('dead', 'dead')});
 ready($node, 'postgres', 'dead rows');
 $node->safe_psql('postgres', 'UPDATE dead SET score = score + 1');
-is($node->safe_psql('postgres', q{SET statement_timeout = '2min'; SELECT lb_rebuild('dead'); SELECT count(*) FROM lb_verify('dead')}),
+is($node->safe_psql('postgres', q{SET statement_timeout = '10min'; SELECT lb_rebuild('dead'); SELECT count(*) FROM lb_verify('dead')}),
 	"\n0", 'a board is built while no standby is there');
 $node->safe_psql('postgres', 'DROP TABLE dead');
 

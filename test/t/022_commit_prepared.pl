@@ -30,6 +30,9 @@ my $try = PostgreSQL::Test::Utils::tempdir() . '/lease';
 append_to_file($try, '');
 plan skip_all => 'no leases on files here' unless lease($try);
 
+# After so many seconds the kernel breaks a lease.
+my $breaks = slurp_file('/proc/sys/fs/lease-break-time');
+
 my $node = lb_node('commit_prepared', <<'END');
 autovacuum = off
 leaderboard.build_workers = 1
@@ -62,7 +65,7 @@ $node->safe_psql('postgres', q{
 	SELECT lb_create_board('q', 'q', rank_by => 'gated(score) DESC')});
 wait_ready($node, 'postgres');
 
-# A board, and the table whose trigger is disabled
+# A board, and the table whose trigger is disabled.  Returns whether the lease has lasted.
 sub window
 {
 	my ($board, $table) = @_;
@@ -83,6 +86,7 @@ sub window
 		DROP TABLE dropped;
 		ALTER TABLE $table DISABLE TRIGGER leaderboard_capture;
 		PREPARE TRANSACTION 'disable'});
+	my $began = time;
 	my $fh = lease($file) or die "no lease on $file: $!";
 	my $committer = open_session($node, 'postgres', on_error_stop => 1);
 	$committer->query_until(qr/now/, "\\echo now\nCOMMIT PREPARED 'disable';\n");
@@ -95,11 +99,13 @@ sub window
 	append_to_file($gate, '');
 	$node->poll_query_until('postgres', "SELECT state <> 'building' FROM lb_stat_board WHERE board = '$board'")
 	  or die 'no build runs';
-	is( $node->safe_psql('postgres', "SELECT state, reason FROM lb_stat_board WHERE board = '$board'"),
-		'offline|a capture trigger is missing or disabled', "$board: the build sees that the trigger is disabled");
-	is( $node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE relation = '$table'::regclass AND mode = 'ShareRowExclusiveLock'"),
-		'1', "$board: COMMIT PREPARED has not ended");
-	fcntl($fh, Fcntl::F_SETLEASE(), F_UNLCK) or die $!;
+	my $state = $node->safe_psql('postgres', "SELECT state, reason FROM lb_stat_board WHERE board = '$board'");
+	my $locks = $node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE relation = '$table'::regclass AND mode = 'ShareRowExclusiveLock'");
+	my $lasted = time - $began < $breaks - 5;
+
+	is($state, 'offline|a capture trigger is missing or disabled', "$board: the build sees that the trigger is disabled");
+	is($locks, '1', "$board: COMMIT PREPARED has not ended") if $lasted;
+	fcntl($fh, Fcntl::F_SETLEASE(), F_UNLCK) or !$lasted or die $!;
 	close $fh;
 	$committer->quit;
 
@@ -108,11 +114,20 @@ sub window
 	$node->safe_psql('postgres', "ALTER TABLE $table ENABLE ALWAYS TRIGGER leaderboard_capture");
 	wait_ready($node, 'postgres');
 	is($node->safe_psql('postgres', "SELECT * FROM lb_verify('$board')"), '', "$board: enabled again, index and table are equal");
-	return;
+	return $lasted;
 }
 
-window('one', 'one');
-window('parted', 'parted_1');
+# On a machine that is too busy once more.
+for my $of ([ 'one', 'one' ], [ 'parted', 'parted_1' ])
+{
+	my $lasted;
+
+	for my $round (1 .. 10)
+	{
+		last if $lasted = window(@$of);
+	}
+	ok($lasted, "$of->[0]: fast enough");
+}
 
 $node->stop;
 done_testing();

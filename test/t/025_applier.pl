@@ -10,7 +10,8 @@ use LbTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = lb_node('applier');
+# A snapshot of another process would keep histories, whose memory is measured.
+my $node = lb_node('applier', "autovacuum = off\nleaderboard.maintenance_interval = 0");
 $node->start;
 $node->safe_psql('postgres', q{
 	CREATE EXTENSION leaderboard;

@@ -145,7 +145,7 @@ sub plant
 {
 	my ($db) = @_;
 
-	$node->safe_psql($db, $plant . overloads(), extra_params => [ '-U', 'dbo' ], timeout => 600);
+	$node->safe_psql($db, $plant . overloads(), extra_params => [ '-U', 'dbo' ], timeout => 1200);
 	cmp_ok($node->safe_psql($db, 'SELECT pg_catalog.count(*) FROM public.planted'), '>', 3000, "$db: planted");
 	return;
 }
@@ -183,7 +183,7 @@ sub boards
 		GRANT SELECT ON public.player_scores, public.player_score_windows TO player, team;
 		GRANT SELECT, INSERT, UPDATE, DELETE ON public.player_scores, public.player_score_windows TO dbo;
 		GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO dbo;
-		SELECT public.lb_wait_ready(CAST('1 min' AS interval))});
+		SELECT public.lb_wait_ready(CAST('10 min' AS interval))});
 	return;
 }
 
@@ -297,9 +297,11 @@ sub run
 	{
 		$sql .= "\\echo $call->[0]\n" . ($varies{ $call->[0] } ? "\\o /dev/null\n" : '') . "$call->[1];\n\\o\n";
 	}
-	my ($rc, $out, $err) = $node->psql($db, $sql, on_error_stop => 0, extra_params => [ '-U', $role ], timeout => 300);
+	my ($rc, $out, $err) = $node->psql($db, $sql, on_error_stop => 0, extra_params => [ '-U', $role ], timeout => 1200);
 
+	# The time, and the day in a window's name
 	$out =~ s/"as_of":"[^"]*"/"as_of":""/g;
+	$out =~ s/daily:\d{8}/daily:/g;
 	return ("$out\n", $err =~ s/^psql:[^:]*:\d+: //mgr);
 }
 
@@ -327,7 +329,7 @@ sub workers
 		"$db: archived");
 	$node->safe_psql($db, q{
 		SELECT public.lb_rebuild(CAST(NULL AS pg_catalog.text));
-		SELECT public.lb_wait_ready(CAST('1 min' AS pg_catalog.interval));
+		SELECT public.lb_wait_ready(CAST('10 min' AS pg_catalog.interval));
 		ALTER TABLE public.game RENAME points TO score});
 	is($node->safe_psql($db, q{SELECT pg_catalog.count(*) FROM public.lb_verify(CAST(NULL AS pg_catalog.text))}), '0',
 		"$db: indexes and tables are equal");
@@ -464,7 +466,7 @@ for my $db ('before', 'after')
 			FOR p IN SELECT object FROM public.planted ORDER BY what LOOP
 				EXECUTE 'DROP ' || regexp_replace(p.object, ' DEFAULT \d+', '');
 			END LOOP;
-		END $$}, extra_params => [ '-U', 'dbo' ], timeout => 300);
+		END $$}, extra_params => [ '-U', 'dbo' ], timeout => 1200);
 	is("$rc$err", '0', "$db: nothing depends on what was planted");
 }
 $node->stop;

@@ -85,7 +85,7 @@ sub kill_worker
 	my ($number) = @_;
 
 	$node->poll_query_until('postgres', qq{
-		SELECT bool_and(pg_terminate_backend(pid, 60000)) FROM pg_stat_activity WHERE application_name = 'work$number'})
+		SELECT bool_and(pg_terminate_backend(pid, 600000)) FROM pg_stat_activity WHERE application_name = 'work$number'})
 	  or die 'no process to kill';
 	$sessions[$number]->finish;
 	return;

@@ -235,7 +235,7 @@ for my $verb ('ROLLBACK', 'COMMIT')
 		ready($node, 'ext', "$what: dropped");
 		$node->safe_psql('ext', 'UPDATE player_scores SET score = score + 1 WHERE player_id % 2 = 0');
 		ready($node, 'ext', "$what: changed");
-		$node->safe_psql('postgres', 'DROP DATABASE ext');
+		retry_accessed($node, 'DROP DATABASE ext');
 	}
 }
 

@@ -27,6 +27,7 @@ shared_preload_libraries = 'leaderboard'
 max_worker_processes = 16
 max_prepared_transactions = 20
 autovacuum = off
+leaderboard.wait_timeout = '10min'
 END
 	return $node;
 }

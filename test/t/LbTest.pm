@@ -13,6 +13,7 @@ use Test::More;
 our @EXPORT = qw(
   init_node lb_node fill right ready wait_ready state fails_with start_writers
   stop_writers launcher_pid build_module poll_restarting runs_without open_session
+  retry_accessed
 );
 
 # A psql in the background.  By itself its time limit is for all of its life, which can be
@@ -52,6 +53,23 @@ sub runs_without
 	return poll_restarting($node, 'postgres', "SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $pid)");
 }
 
+# CREATE DATABASE ... TEMPLATE and DROP DATABASE wait 5 s for other sessions to leave the
+# database, which on a busy machine is too short.  Does it again while that is the error,
+# for so many seconds at most, and dies of any other.
+sub retry_accessed
+{
+	my ($node, $sql, $seconds) = @_;
+	my $until = time + ($seconds // 4 * $PostgreSQL::Test::Utils::timeout_default);
+
+	for (;;)
+	{
+		my ($rc, $out, $err) = $node->psql('postgres', $sql, on_error_stop => 1);
+
+		return 1 if $rc == 0;
+		die "$sql: $err" if $err !~ /being accessed by other users/ || time > $until;
+	}
+}
+
 # Makes a node's data directory: a copy of the one that run-tests.sh has made for all.
 # From version 17 on init() copies it by itself.
 sub init_node
@@ -84,9 +102,11 @@ autovacuum_naptime = 5s
 restart_after_crash = on
 log_statement = none
 leaderboard.enable_planner = off
+leaderboard.wait_timeout = '10min'
 END
-	# A checkpoint must not remove what a standby on a busy machine has not received.
-	$node->append_conf('postgresql.conf', 'wal_keep_size = 1GB') if $init{allows_streaming};
+	# A checkpoint must not remove what a standby on a busy machine has not received, and
+	# sessions that have not left yet must not use up the few connections of such a server.
+	$node->append_conf('postgresql.conf', "wal_keep_size = 1GB\nmax_connections = 100") if $init{allows_streaming};
 	$node->append_conf('postgresql.conf', $settings) if defined $settings;
 	return $node;
 }
