@@ -13,6 +13,7 @@ use Test::More;
 our @EXPORT = qw(
   init_node lb_node fill right ready wait_ready state fails_with start_writers
   stop_writers launcher_pid build_module poll_restarting runs_without open_session
+  retry_accessed
 );
 
 # A psql in the background.  By itself its time limit is for all of its life, which can be
@@ -50,6 +51,23 @@ sub runs_without
 	my ($node, $pid) = @_;
 
 	return poll_restarting($node, 'postgres', "SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $pid)");
+}
+
+# CREATE DATABASE ... TEMPLATE and DROP DATABASE wait 5 s for other sessions to leave the
+# database, which on a busy machine is too short.  Does it again while that is the error,
+# and dies of any other.
+sub retry_accessed
+{
+	my ($node, $sql) = @_;
+	my $until = time + 4 * $PostgreSQL::Test::Utils::timeout_default;
+
+	for (;;)
+	{
+		my ($rc, $out, $err) = $node->psql('postgres', $sql, on_error_stop => 1);
+
+		return 1 if $rc == 0;
+		die "$sql: $err" if $err !~ /being accessed by other users/ || time > $until;
+	}
 }
 
 # Makes a node's data directory: a copy of the one that run-tests.sh has made for all.
