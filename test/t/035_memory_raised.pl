@@ -91,6 +91,7 @@ cmp_ok($reserved, '>', 1024 * 1024 * 1024,
 grow('t', 1, 600);
 is_full('Growing', 'after many inserts');
 
+$node->wait_for_log(qr/HINT:  Set "leaderboard.memory" higher/);
 my $log = slurp_file($node->logfile);
 like($log, qr/WARNING:  \d+ % of the shared memory of "leaderboard.memory" is used\n.*DETAIL:  Used are \d+ of \d+ bytes\. Grown most since the last warning, or since they were built: "Growing" of database "postgres" has \d+ bytes \(\d+ more\)/,
 	'the warning names the board that has grown');

@@ -51,7 +51,13 @@ shown_sleeping('Launcher', 'datname IS NULL');
 my $launcher = launcher_pid($node);
 my $session = open_session($node, 'postgres');
 
-kill('STOP', $launcher);
+# It has no lock while it sleeps.
+for (1 .. 100)
+{
+	kill('STOP', $launcher);
+	last if $node->safe_psql('postgres', "SELECT wait_event FROM pg_stat_activity WHERE pid = $launcher") eq event('LauncherMain');
+	kill('CONT', $launcher);
+}
 $session->query_until(qr/begun/, "\\echo begun\nSELECT lb_rebuild('global');\n");
 shown('a session that waits for a build', "query LIKE 'SELECT lb_rebuild%' AND state = 'active'"
 	  . " AND wait_event_type = 'Extension' AND wait_event = '" . event('Build') . "'");

@@ -247,7 +247,7 @@ is($standby->safe_psql('postgres', q{SET leaderboard.offline = error; SELECT lb_
 	$primary->safe_psql('postgres', 'SELECT lb_rank(7)'), 'the board says query');
 $primary->safe_psql('postgres', q{SELECT lb_set_offline('global', NULL)});
 change();
-$primary->safe_psql('postgres', 'DROP DATABASE gone');
+retry_accessed($primary, 'DROP DATABASE gone');
 $primary->safe_psql('postgres', 'CREATE DATABASE come');
 fill($primary, 'come', 20);
 by_query('switched off, changes');
@@ -319,7 +319,7 @@ for my $how ('restart', 'immediate', 'startup', 'client backend', 'leaderboard l
 		my $reader = open_session($standby, 'postgres');
 
 		$reader->query('SELECT lb_rank(1)');
-		crash($standby, $how);
+		crash($standby, $how, $how eq 'client backend' ? $reader->query('SELECT pg_backend_pid()') : undef);
 		$reader->{run}->kill_kill;
 	}
 	change();

@@ -151,6 +151,7 @@ $old->query('BEGIN; INSERT INTO other VALUES (1)');
 $primary->safe_psql('postgres', 'TRUNCATE slow; INSERT INTO slow SELECT g, g % 7 FROM generate_series(1, 30) g');
 caught_up($primary, $standby);
 same_by($standby, 'postgres', 'any', 'built beside an old transaction', $slow);
+ok(boards_ready($standby, 'postgres'), 'built beside an old transaction: ready');
 
 # Snapshots may be too old for a new index until the next transaction ends.
 $primary->safe_psql('postgres', 'INSERT INTO other VALUES (2)');
@@ -214,7 +215,7 @@ fill($primary, 'two', 50);
 caught_up($primary, $standby);
 ok(boards_ready($standby, 'two'), 'another database');
 is($standby->safe_psql('two', 'SELECT * FROM lb_verify_key()'), '', 'another database: lb_verify()');
-$primary->safe_psql('postgres', 'DROP DATABASE two');
+retry_accessed($primary, 'DROP DATABASE two');
 caught_up($primary, $standby);
 ok($standby->poll_query_until('postgres', q{SELECT string_agg(datname, ',') = 'postgres' FROM lb_stat_memory WHERE used > 0 AND datname IS NOT NULL}),
 	'a database that is dropped: no memory is left');

@@ -16,6 +16,7 @@ use Test::More;
 
 my $players = 100;
 my $old = lb_node('old', <<'END', allows_streaming => 1, has_archiving => 1);
+autovacuum = off
 leaderboard.feed_standbys = on
 leaderboard.maintenance_interval = 0
 wal_log_hints = on
@@ -78,6 +79,8 @@ $pitr->stop;
 $old->append_conf('postgresql.conf', "synchronous_standby_names = 'new'");
 $old->reload;
 ok($old->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'}), 'the standby is synchronous');
+# The checkpointer tells those that commit.
+$old->safe_psql('postgres', 'CHECKPOINT');
 my $writer = open_session($old, 'postgres');
 my $reader = open_session($new, 'postgres');
 my $wrong = 0;
@@ -211,6 +214,8 @@ $archived->stop;
 $old->start;
 $old->safe_psql('postgres', 'UPDATE player_scores SET score = 7 * score + 1; DELETE FROM player_score_windows');
 $old->stop;
+# Before PostgreSQL 16 pg_rewind learns of the new timeline by a checkpoint.
+$new->safe_psql('postgres', 'CHECKPOINT');
 command_ok([ 'pg_rewind', '--source-server', $new->connstr('postgres'), '--target-pgdata', $old->data_dir ], 'pg_rewind');
 $old->append_conf('postgresql.conf', 'port = ' . $old->port . "\nprimary_conninfo = '" . $new->connstr . "'\nunix_socket_directories = '" . $old->host . "'");
 $old->append_conf('standby.signal', '');

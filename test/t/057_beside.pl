@@ -142,6 +142,9 @@ sub pushed
 	return;
 }
 
+# Plans follow the estimates of the small server.
+$small->safe_psql('game', 'ANALYZE');
+
 # The writers may have removed any player.  Who is not ranked is not asked of a board.
 as_app($main, q{TRUNCATE friend;
 	INSERT INTO friend SELECT 1, id FROM player WHERE NOT banned AND score IS NOT NULL ORDER BY id LIMIT 8;

@@ -132,14 +132,14 @@ sub verified
 }
 
 # Kill a process, and with it its server.  Wait until it accepts connections again; a
-# startup process takes the server down for good, which is then started.
+# startup process takes the server down for good, which is then started.  There can be
+# several client backends, some of which are about to end: the caller says which.
 sub crash
 {
-	my ($node, $type) = @_;
+	my ($node, $type, $pid) = @_;
 	my $postmaster = $node->{_pid};
-	my $pid = $node->safe_psql('postgres',
-		"SELECT pid FROM pg_stat_activity WHERE backend_type = '$type' LIMIT 1");
 
+	$pid //= $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = '$type' LIMIT 1");
 	die "there is no $type" if $pid eq '';
 	kill 'KILL', $pid;
 	if ($type eq 'startup')

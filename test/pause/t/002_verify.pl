@@ -44,6 +44,7 @@ for my $node ($primary, $standby)
 	my $session = open_session($node, 'postgres');
 
 	$holder->query('SELECT pg_advisory_lock(20260411)');
+	my $pid = $session->query('SELECT pg_backend_pid()');
 	$session->query("SET leaderboard.pause_at = 'verify'");
 	$session->query_until(qr/begun/, "\\echo begun\nSELECT count(*) FROM lb_verify('global');\n");
 	ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'advisory'}),
@@ -59,6 +60,8 @@ for my $node ($primary, $standby)
 	is($session->query('SELECT 1'), "0\n1", "$name: index and table are equal");
 	$session->quit;
 	$holder->quit;
+	# A session tells of its scans when it ends.
+	runs_without($node, $pid) or die 'the session does not end';
 	is(scans($node) - $scans, 2, "$name: they are compared twice");
 	verified($name, $node);
 }

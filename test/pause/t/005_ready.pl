@@ -23,7 +23,7 @@ $node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity 
 $node->safe_psql('postgres', q{ALTER DATABASE postgres SET leaderboard.pause_at = 'install,ready'});
 
 # One session after the other has the lock, the worker between them: it stops at both points.
-my ($first, $second, $old) = map { open_session($node, 'postgres') } 1 .. 3;
+my ($first, $second, $old, $look, $next) = map { open_session($node, 'postgres') } 1 .. 5;
 
 # What a session of its own prints.
 sub start_query
@@ -56,7 +56,22 @@ ok( $node->poll_query_until('postgres', q{
 			AND (SELECT state FROM lb_stat_board) = 'ready'}),
 	'the board is ready, and the build has not ended');
 
-my $verifier = start_query('SELECT problem FROM lb_verify()', \$verified);
+# lb_verify() has a lock of its own, by which it stops at its first look and, behind the
+# next session, at its second one.
+my $verifier;
+
+$look->query('SELECT pg_advisory_lock(1)');
+{
+	local $ENV{PGOPTIONS} = '-c leaderboard.pause_at=verify -c leaderboard.pause_key=1';
+
+	$verifier = start_query('SELECT problem FROM lb_verify()', \$verified);
+}
+my $queue = q{FROM pg_locks WHERE locktype = 'advisory' AND objid = 1 AND NOT granted};
+
+$node->poll_query_until('postgres', "SELECT count(*) = 1 $queue") or die 'lb_verify() does not stop';
+$next->query_until(qr/asks/, "\\echo asks\nSELECT pg_advisory_lock(1);\n");
+$node->poll_query_until('postgres', "SELECT count(*) = 2 $queue") or die 'the lock has no queue';
+$look->query('SELECT pg_advisory_unlock(1)');
 ok( $node->poll_query_until('postgres',
 		q{SELECT count(*) = 1 FROM pg_locks WHERE relation = 'p'::regclass AND mode = 'ShareLock' AND granted}),
 	'lb_verify() keeps writers out, and compares again');
@@ -64,11 +79,12 @@ is($node->safe_psql('postgres', q{SELECT state FROM pg_stat_activity WHERE query
 	'active', 'the session still waits');
 $second->query('SELECT pg_advisory_unlock(20260411)');
 $waiter->finish;
+$next->query('SELECT pg_advisory_unlock(1)');
 $verifier->finish;
 is($waited, "t\n", 'lb_wait_ready() has seen the end');
 is($verified, '', 'lb_verify() finds nothing wrong');
 $old->query('COMMIT');
-$_->quit for $first, $second, $old;
+$_->quit for $first, $second, $old, $look, $next;
 is($node->safe_psql('postgres', 'SELECT count(*) FROM lb_verify()'), '0', 'lb_verify() afterwards');
 
 $node->stop;

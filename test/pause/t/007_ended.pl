@@ -19,8 +19,9 @@ $node->safe_psql('postgres', qq{
 	CREATE EXTENSION leaderboard;
 	CREATE TABLE p (id integer PRIMARY KEY, score integer NOT NULL);
 	INSERT INTO p SELECT g, g FROM generate_series(1, 1000) g;
-	SELECT lb_create_board('board', 'p', rank_by => 'score DESC'), lb_wait_ready();
+	SELECT lb_create_board('board', 'p', rank_by => 'score DESC');
 	CREATE TABLE q (id integer PRIMARY KEY, score integer NOT NULL)});
+wait_ready($node, 'postgres');
 
 # The launcher is in no database: its lock is in template1.
 my $control = open_session($node, 'template1');

@@ -16,7 +16,8 @@ $node->safe_psql('postgres', q{
 	CREATE EXTENSION leaderboard;
 	CREATE TABLE p (id integer PRIMARY KEY, score integer NOT NULL);
 	INSERT INTO p SELECT g, g * 10 FROM generate_series(1, 12000) g;
-	SELECT lb_create_board('board', 'p', rank_by => 'score DESC', method => 'dense_rank'), lb_wait_ready()});
+	SELECT lb_create_board('board', 'p', rank_by => 'score DESC', method => 'dense_rank')});
+wait_ready($node, 'postgres');
 my ($first, $second, $reader) = map { open_session($node, 'postgres') } 1 .. 3;
 
 # The launcher is in no database: its lock is in template1.  It completes no xid.
