@@ -203,7 +203,7 @@ for my $statement ('SELECT', 'UPDATE sent SET score = 7 WHERE score BETWEEN 5 AN
 {
 	$primary->safe_psql('postgres', $statement);
 	$primary->wait_for_catchup('s');
-	# Whoever reads a board that is empty since a moment ago reads its table.
+	# A build that has met the lock of a moment ago is tried again.
 	wait_ready($subscriber, 'postgres');
 	my ($score, $rows) = split /\|/, $primary->safe_psql('postgres', 'SELECT coalesce(sum(score), 0), count(*) FROM sent');
 
