@@ -55,7 +55,7 @@ sub hold
 {
 	my ($db) = @_;
 
-	@holders = map { $node->background_psql($db, on_error_stop => 0, timeout => 60) } 1 .. 2;
+	@holders = map { open_session($node, $db) } 1 .. 2;
 	$holders[0]->query('SELECT pg_advisory_lock(20260411)');
 	return;
 }
@@ -357,7 +357,7 @@ residents_are_there($what);
 # A build's worker is terminated after its index has been installed.  An old transaction is
 # open, and no other one ends.
 $what = 'worker, TERM with a new index';
-my ($old, $planner) = map { $node->background_psql('postgres', on_error_stop => 0, timeout => 60) } 1 .. 2;
+my ($old, $planner) = map { open_session($node, 'postgres') } 1 .. 2;
 $old->query('BEGIN; SELECT pg_current_xact_id()');
 hold('postgres');
 pause_workers('packed,ready', 'worker');
