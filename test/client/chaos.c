@@ -127,7 +127,7 @@ connect_to(const char *dbname)
 								   "SET application_name = 'chaos';"
 								   "SET statement_timeout = '10min';"
 								   "SET deadlock_timeout = '20ms';"
-								   "SET lock_timeout = '100ms'", 300);
+								   "SET lock_timeout = '100ms'", PATIENCE);
 
 	if (PQstatus(c) != CONNECTION_OK)
 		fail("could not connect: %s", PQerrorMessage(c));
@@ -782,7 +782,7 @@ clean_up(void)
 		"leaderboard.build_workers", "leaderboard.maintenance_interval",
 		"leaderboard.notify_interval"
 	};
-	double		end = now() + 300;
+	double		end = now() + PATIENCE;
 	bool		again;
 
 	current = NULL;

@@ -16,6 +16,12 @@
 
 #include "libpq-fe.h"
 
+/*
+ * Seconds that what has to happen may take on a busy machine: a server's restart, a
+ * replay, a worker's end.  Then it hangs.
+ */
+#define PATIENCE 300
+
 #define LENGTH(a) ((int) (sizeof(a) / sizeof((a)[0])))
 #define ANY(a) ((a)[rnd(LENGTH(a))])
 

@@ -133,7 +133,7 @@ connect_again(void)
 	if (conn != NULL)
 		PQfinish(conn);
 	conn = connect_within("", "SET client_min_messages = error;"
-						  "SET statement_timeout = '120s'", 300);
+						  "SET statement_timeout = '120s'", PATIENCE);
 	if (PQstatus(conn) != CONNECTION_OK)
 		fail("could not connect: %s", PQerrorMessage(conn));
 }
@@ -560,7 +560,7 @@ check_ranks(void)
 static void
 wait_for_clients(void)
 {
-	double		end = now() + 300;
+	double		end = now() + PATIENCE;
 
 	for (int i = 0; i < connections; i++)
 	{

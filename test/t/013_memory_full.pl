@@ -66,7 +66,8 @@ BEGIN
 END $$;
 CALL fill('t', 0.85);
 CREATE TABLE more (player_id bigint PRIMARY KEY, score int NOT NULL);
-SELECT lb_create_board('more', 'more'), lb_wait_ready();
+SELECT lb_create_board('more', 'more');
+SELECT lb_wait_ready();
 CALL fill('more', 0.955);
 END
 # The launcher writes the message, if it looks before a board that has gone offline gives

@@ -245,7 +245,7 @@ check_share(void)
 void
 wait_for_backends(PGconn *c)
 {
-	double		end = now() + 300;
+	double		end = now() + PATIENCE;
 
 	for (;;)
 	{
@@ -332,7 +332,7 @@ last_builds(void)
 static void
 wait_for_workers(void)
 {
-	double		end = now() + 300;
+	double		end = now() + PATIENCE;
 	char	   *value = NULL;
 
 	do

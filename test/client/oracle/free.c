@@ -200,7 +200,7 @@ run_free_mode(void)
 	}
 
 	/* After a crash, wait for the server. */
-	for (double end = now() + 300; PQstatus(conn) == CONNECTION_BAD &&
+	for (double end = now() + PATIENCE; PQstatus(conn) == CONNECTION_BAD &&
 		 now() < end;)
 	{
 		PQreset(conn);

@@ -184,7 +184,7 @@ find_blocked(void)
 void
 settle_down(void)
 {
-	double		end = now() + 300;
+	double		end = now() + PATIENCE;
 
 	for (;;)
 	{
@@ -351,7 +351,7 @@ close_connections(void)
 		PQfinish(c->conn);
 		c->conn = NULL;
 	}
-	for (double end = now() + 300;;)
+	for (double end = now() + PATIENCE;;)
 	{
 		if (PQstatus(conn) == CONNECTION_BAD)
 		{

@@ -63,7 +63,7 @@ connect_tested(int number)
 
 	/* The server may be in recovery. */
 	const char *form = number < 0 ? "" : forms[number % LENGTH(forms)];
-	double		patience = kills || scheduled || disturber != NULL ? 300 : 0;
+	double		patience = kills || scheduled || disturber != NULL ? PATIENCE : 0;
 	PGconn	   *c;
 	char	   *s;
 

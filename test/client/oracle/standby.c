@@ -41,9 +41,6 @@ static struct
 	{"leaderboard launcher", 0}, {"leaderboard applier", 0}
 };
 
-/* How long a standby may take to replay what the primary has written, in seconds. */
-#define REPLAY_PATIENCE 300
-
 int
 nprocesses(void)
 {
@@ -66,7 +63,7 @@ static void
 connect_to_standby(void)
 {
 	PQfinish(standby_conn);
-	standby_conn = connect_or_fail(standby_conninfo, REPLAY_PATIENCE);
+	standby_conn = connect_or_fail(standby_conninfo, PATIENCE);
 }
 
 /*
@@ -106,7 +103,7 @@ ask_standby(const char *query)
 static void
 wait_until(const char *query)
 {
-	for (double end = now() + REPLAY_PATIENCE;;)
+	for (double end = now() + PATIENCE;;)
 	{
 		char	   *value = ask_standby(query);
 		bool		done = value[0] == 't';
@@ -338,7 +335,7 @@ promote(void)
 static void
 start_standby(void)
 {
-	double		end = now() + REPLAY_PATIENCE;
+	double		end = now() + PATIENCE;
 
 	fflush(stdout);
 	while (system(standby_command) != 0)

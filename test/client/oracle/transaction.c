@@ -462,7 +462,7 @@ end_prepared_of(int number)
 void
 connect_again(void)
 {
-	double		end = now() + 300;
+	double		end = now() + PATIENCE;
 
 	PQfinish(conn);
 	conn = connect_tested(me);
@@ -489,7 +489,7 @@ worker(int number, Result *out)
 		/* However long the promotion takes, something is compared after it. */
 		if (seconds > 0 && now() >= end &&
 			!(fails_over && is_of_standby(number) && result.promoted == 0 &&
-			  now() < end + 300))
+			  now() < end + PATIENCE))
 			break;
 		if (is_of_standby(number))
 			standby_turn();
